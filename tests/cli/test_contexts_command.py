@@ -77,6 +77,27 @@ def test_a_rule_that_does_not_fit_is_an_error_if_strict(unbandit, refused):
     assert "--strict" in refused(2, *read, *wrong, "--strict", "--no-check")
 
 
+def test_every_demonstration_is_a_learner_of_its_own(unbandit, refused):
+    table = simulated(unbandit, "--runs", "2", rounds=40)
+    assert table.columns[0] == "demonstration"
+    read = ("estimate", "log.csv", *FEATURES, "--no-check")
+    answer = json.loads(unbandit(*read, "--json").out)
+    assert [each["demonstration"] for each in answer["demonstrations"]] == ["1", "2"]
+    assert [each["rounds"] for each in answer["demonstrations"]] == [40, 40]
+    names = [(row["demonstration"], row["feature"]) for row in answer["coefficients"]]
+    assert names == [("1", "x1"), ("1", "x2"), ("2", "x1"), ("2", "x2")]
+    table.filter(pl.col("demonstration") == 2).drop("demonstration").write_csv("second.csv")
+    alone = json.loads(unbandit("estimate", "second.csv", *FEATURES, "--no-check", "--json").out)
+    assert [row["value"] for row in alone["coefficients"]] == [row["value"] for row in answer["coefficients"][2:]]
+    assert "2 demonstrations, each a learner of its own" in unbandit(*read).out
+    first = (pl.col("demonstration") == 2) & (pl.col("round") == 1)  # LinUCB takes the longest offer of the first round
+    longest = (pl.col("x1") ** 2 + pl.col("x2") ** 2).arg_max().over("demonstration", "round")
+    place = pl.int_range(pl.len()).over("demonstration", "round")
+    other = ((longest + 1) % 5 == place).cast(pl.Int64)
+    table.with_columns(chosen=pl.when(first).then(other).otherwise("chosen")).write_csv("wrong.csv")
+    assert 'In demonstration "2"' in refused(4, "estimate", "wrong.csv", *FEATURES, "--no-check")
+
+
 def test_offers_of_a_log_are_played_again(unbandit, refused):
     table = simulated(unbandit)
     again = simulated(unbandit, "--contexts", "log.csv", "--features", "x1,x2", "--seed", "1", name="again.csv")

@@ -40,7 +40,7 @@ COEFFICIENTS = ub.ContextPosterior(
     "linucb:alpha=1.0", 0.5, 1.0, 0.95, (("x1", None), ("x2", None)), ("0", "1", "2"), 40, MEANS,
     MEANS.mean(axis=(0, 1)), np.diag([0.01, 0.01]), -30.0, 0.3, 20.0, 50,
 )  # fmt: skip
-CONTEXTS = ContextEstimate(COEFFICIENTS, {"1": 0.8, "0": 0.2})
+CONTEXTS = ContextEstimate({"1": COEFFICIENTS}, {"1": {"1": 0.8, "0": 0.2}})
 TABLES: dict[str, Tabular] = {
     "log": LOG, "logs": TWO, "offers": LINEAR, "estimate": ANSWER, "estimates": MANY, "posterior": DRAWS,
     "check": CHECK, "curve": CURVE, "moment": MOMENT, "contexts": CONTEXTS, "coefficients": COEFFICIENTS,

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 from unbandit import checks
 from unbandit.cli import options
 from unbandit.cli import output as printer
-from unbandit.errors import ParameterError, option, shell_option
+from unbandit.errors import ParameterError, option, printable, shell_option
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from unbandit.contexts import ContextInstance, ContextLog, LinearRule
+    from unbandit.contexts.posterior import ContextPosterior
     from unbandit.contexts.result import ContextEstimate
 
 PLAIN = {
@@ -62,13 +65,14 @@ def estimate(given: Mapping[str, Any]) -> None:
                 seed=given["seed"] or 0, predict=given["predict"], layout=Layout(None, not given["no_header"]),
                 check=check,
             )  # fmt: skip
-    written = f"{len(answer.posterior.names):,} coefficients"
+    written = f"{len(answer.to_frame()):,} coefficients"
     pieces = partial(_pieces, answer)
     if printer.deliver(answer, output, given["as_json"], json_pieces=pieces, written=written):
         if output is None:
             _print(answer)
-        printer.print_notices(answer.posterior.notices, log.reading)
-    printer.insist(answer.posterior.check, given["strict"])
+        warnings = [notice for notice in answer.notices if notice not in log.reading]
+        printer.print_notices(warnings, log.reading)
+    printer.insist(answer.check, given["strict"])
 
 
 def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:
@@ -95,40 +99,53 @@ def _pieces(answer: ContextEstimate) -> list[str]:
 
 
 def _print(answer: ContextEstimate) -> None:
-    """Print coefficients, how well direction and length are known, the best arm, and predictions."""
-    from unbandit.formatting import interval, number, probability
+    """Print what is known of each learner, and predictions."""
+    from unbandit.formatting import number
 
     out, found = printer.console(), answer.posterior
-    out.print(f"{found.rule}, {found.rounds:,} rounds, {found.level * 100:g}% intervals", style="bold")
-    rows = answer.to_frame().rows(named=True)
-    by_arm = rows[0]["arm"] is not None
-    ends = f"{found.level * 100:g}% interval"
-    headings = printer.columns(printer.TEXT, "feature", *(["arm"] if by_arm else []))
-    headings += [
-        *printer.columns(printer.NUMBER, "value"),
-        *printer.columns(printer.WORD, ends, "verdict"),
-    ]
-    lines = [
-        [row["feature"], *([row["arm"]] if by_arm else []), number(row["value"]), interval(row["low"], row["high"]),
-         row["verdict"]]
-        for row in rows[: printer.MOST_LINES]
-    ]  # fmt: skip
-    out.print(printer.new_table(headings, lines))
-    printer.say_left_out(out, len(rows), "coefficients")
-    low, high = found.length()
-    out.print(f"Direction known to {number(found.angle, 2)} degrees; length {interval(low, high)}.")
-    shown = list(answer.best.items())[:MOST_ARMS]
-    where = "at the average context" if by_arm else "each at the average of its own features"
-    out.print(f"Probability of being the best arm, {where}", style="bold")
-    best = printer.columns(printer.TEXT, "arm") + printer.columns(printer.NUMBER, "probability")
-    out.print(printer.new_table(best, [[arm, probability(chance)] for arm, chance in shown]))
+    rounds = sum(each.rounds for each in answer.posteriors.values())
+    learners = f", {len(answer.posteriors):,} demonstrations, each a learner of its own" if answer.several else ""
+    out.print(f"{found.rule}, {rounds:,} rounds{learners}, {found.level * 100:g}% intervals", style="bold")
+    shown = list(answer.posteriors.items())[: printer.MOST_TABLES]
+    for name, each in shown:
+        if answer.several:
+            out.print(printable(f"demonstration {name}"), style="bold")
+        _print_learner(out, each, answer.best[name])
+    if (left := len(answer.posteriors) - len(shown)) > 0:
+        out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
     if answer.predictions is not None:
         frame = answer.predictions
-        heads = [(name, printer.TEXT if name == "arm" else printer.NUMBER) for name in frame.columns]
+        texts = {"arm", "demonstration"}
+        heads = [(name, printer.TEXT if name in texts else printer.NUMBER) for name in frame.columns]
         cells = [[number(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in frame.rows()]
         out.print("Values of the contexts asked for", style="bold")
         out.print(printer.new_table(heads, cells[: printer.MOST_LINES]))
         printer.say_left_out(out, len(cells), "values")
+
+
+def _print_learner(out: Console, found: ContextPosterior, best: Mapping[str, float]) -> None:
+    """Print coefficients, how well direction and length are known, and the best arm."""
+    from unbandit.formatting import interval, number, probability
+
+    by_arm = found.names[0][1] is not None
+    headings = printer.columns(printer.TEXT, "feature", *(["arm"] if by_arm else []))
+    headings += [
+        *printer.columns(printer.NUMBER, "value"),
+        *printer.columns(printer.WORD, f"{found.level * 100:g}% interval", "verdict"),
+    ]
+    lows, highs = found.interval()
+    rows = zip(found.names, found.mean, lows, highs, found.verdicts, strict=True)
+    lines = [
+        [feature, *([] if arm is None else [arm]), number(value), interval(low, high), verdict]
+        for (feature, arm), value, low, high, verdict in rows
+    ]
+    out.print(printer.new_table(headings, lines[: printer.MOST_LINES]))
+    printer.say_left_out(out, len(lines), "coefficients")
+    out.print(f"Direction known to {number(found.angle, 2)} degrees; length {interval(*found.length())}.")
+    where = "at the average context" if by_arm else "each at the average of its own features"
+    out.print(f"Probability of being the best arm, {where}", style="bold")
+    headings = printer.columns(printer.TEXT, "arm") + printer.columns(printer.NUMBER, "probability")
+    out.print(printer.new_table(headings, [[arm, probability(chance)] for arm, chance in [*best.items()][:MOST_ARMS]]))
 
 
 def simulate(rule: LinearRule, given: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from unbandit.contexts.clouds import run_clouds
-from unbandit.contexts.expectation import ChoiceRecord, approximate, path_of
+from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of
 from unbandit.errors import Notice
 from unbandit.fit import Check
 from unbandit.formatting import number
@@ -32,7 +32,10 @@ CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still 
 def check_record(
     record: ChoiceRecord, name: str, *, sigma: float, prior: float, log_evidence: float, seed: int
 ) -> Check:
-    """Compare a rule's evidence with that of rivals, on the first part of a long record."""
+    """Compare a rule's evidence with that of rivals, on the first part of a long record.
+
+    `log_evidence` is that of the choices, given the known rewards; those count where a rival has other noise.
+    """
     part = _part(record)
     if part is not record:
         approximation = approximate(part, path_of(part, sigma=sigma, prior=prior))
@@ -42,12 +45,15 @@ def check_record(
     names = [*(text for text, *_ in rivals), "a choice at random"]
     log_weights = np.log([*(weight for *_, weight in rivals), RANDOM_WEIGHT])
     values = np.append(evidences, -float(np.log(np.diff(part.offsets)).sum()))
+    own = log_rewards(part, sigma, prior)
+    by_rewards = np.array([*(log_rewards(part, noise, prior) - own for _, _, noise, _ in rivals), 0.0])
+    values += by_rewards
     p_value = _bound(log_weights + values - log_evidence)
     if p_value <= DOES_NOT_FIT:  # an approximation may fail: what counts is confirmed by particles
-        order = np.argsort(-evidences)
+        order = np.argsort(-values[:-1])
         for at in order[:CONFIRMED]:
             _, rival, noise, _ = rivals[at]
-            values[at] = _exact_evidence(rival, noise, prior, seed)
+            values[at] = _exact_evidence(rival, noise, prior, seed) + by_rewards[at]
         values[order[CONFIRMED:]] = -math.inf
         p_value = _bound(log_weights + values - log_evidence)
     if p_value > DOES_NOT_FIT:
@@ -93,7 +99,7 @@ def _part(record: ChoiceRecord) -> ChoiceRecord:
         return record
     return replace(
         record, vectors=record.vectors[: record.offsets[rounds]], offsets=record.offsets[: rounds + 1],
-        chosen=record.chosen[:rounds], known=record.known[:rounds],
+        chosen=record.chosen[:rounds], known=record.known[:rounds], rewards=record.rewards[:rounds],
     )  # fmt: skip
 
 
@@ -126,4 +132,4 @@ def _evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
     if record.kind == UCB and (path.bounds[: path.first_row[path.first_choice[1]]] > 0).any():
         return -math.inf
     value = approximate(record, path, passes=PASSES).log_evidence
-    return value if math.isfinite(value) and value < 0 else -math.inf
+    return value if math.isfinite(value) and value < 1e-6 else -math.inf

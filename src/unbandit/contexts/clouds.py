@@ -84,6 +84,7 @@ def _run(approximation: Approximation, particles: int, seed: int, name: int) -> 
     cloud = new_cloud(
         unused, np.zeros((particles, size)), np.zeros(size), rounds, np.zeros(0, np.int64), seed, name
     )  # fmt: skip
+    cloud.sums[:] = path.start
     record, sites, twist = approximation.record, approximation.sites, approximation.twist
     if approximation.chances is None:
         return cloud, filter_cuts(path, sites, twist, 0.0, cloud)

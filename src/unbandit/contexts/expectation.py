@@ -6,7 +6,7 @@ later choices given a state; and forwards, for sites that have the moments of th
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class ChoiceRecord:
         `A` begins with.
     first_wins
         Whether the first of several offers wins a tie.
+    rewards
+        Those that the record has, NaN where hidden; empty if all are.
     """
 
     vectors: Numbers
@@ -50,6 +52,7 @@ class ChoiceRecord:
     strength: float
     ridge: float = 1.0
     first_wins: bool = True
+    rewards: Numbers = field(default_factory=lambda: np.zeros(0))
 
     @property
     def one_by_one(self) -> bool:
@@ -93,17 +96,32 @@ def path_of(record: ChoiceRecord, *, sigma: float, prior: float) -> LinearPath:
     """Return the path of a record, for rewards with the deviation `sigma` and coefficients from `N(0, prior^2)`."""
     rounds, size = record.chosen.size, record.vectors.shape[1]
     rows = record.vectors.shape[0] - rounds
+    length = size + (record.rewards.size > 0)  # of a state
     path = LinearPath(
-        gains=np.zeros((rounds, size)), rows=np.zeros((rows, size)), bounds=np.zeros(rows),
+        gains=np.zeros((rounds, length)), rows=np.zeros((rows, length)), bounds=np.zeros(rows),
         widths=np.zeros(record.vectors.shape[0]), first_row=np.zeros(rounds + 1, np.int64),
-        first_choice=np.zeros(rounds + 2, np.int64), covariance=np.zeros((size, size)),
+        first_choice=np.zeros(rounds + 2, np.int64), covariance=np.zeros((size, size)), start=np.zeros(length),
     )  # fmt: skip
     alpha = record.strength if record.kind == UCB else 0.0
     strict = record.kind == GREEDY and record.first_wins
     lay_path(
-        record.vectors, record.offsets, record.chosen, record.known, record.ridge, alpha, sigma, prior, strict, path
+        record.vectors, record.offsets, record.chosen, record.known, record.rewards, record.ridge, alpha, sigma, prior,
+        strict, path,
     )  # fmt: skip
     return path
+
+
+def log_rewards(record: ChoiceRecord, sigma: float, prior: float) -> float:
+    """Return the log density of the rewards that a record has, given what was chosen; 0 if it has none."""
+    known = np.flatnonzero(np.isfinite(record.rewards))
+    if known.size == 0:
+        return 0.0
+    features, values = record.vectors[record.offsets[known] + record.chosen[known]], record.rewards[known]
+    ratio, (count, size) = (sigma / prior) ** 2, features.shape
+    precision, target = ratio * np.eye(size) + features.T @ features, features.T @ values
+    spread = values @ values - target @ np.linalg.solve(precision, target)
+    volume = np.linalg.slogdet(precision)[1] - size * math.log(ratio)
+    return float(-0.5 * (count * math.log(2 * math.pi * sigma**2) + volume + spread / sigma**2))
 
 
 def impossible_at_first(path: LinearPath) -> int | None:

@@ -83,7 +83,7 @@ def _rough_evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
     if record.kind == UCB and impossible_at_first(path) is not None:
         return -math.inf
     value = approximate(record, path, passes=PASSES).log_evidence
-    return value if math.isfinite(value) and value < 0 else -math.inf  # the log of a probability, unless it diverged
+    return value if math.isfinite(value) and value < 1e-6 else -math.inf  # the log of a probability, unless it diverged
 
 
 def _approximation(record: ChoiceRecord, sigma: float, prior: float) -> Approximation:

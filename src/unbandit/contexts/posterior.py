@@ -14,7 +14,14 @@ from unbandit import checks
 from unbandit.contexts.check import check_record, misfit_notice
 from unbandit.contexts.clouds import PathClouds, particles_for, run_clouds
 from unbandit.contexts.design import INTERCEPT, Design
-from unbandit.contexts.expectation import Approximation, ChoiceRecord, approximate, impossible_at_first, path_of
+from unbandit.contexts.expectation import (
+    Approximation,
+    ChoiceRecord,
+    approximate,
+    impossible_at_first,
+    log_rewards,
+    path_of,
+)
 from unbandit.contexts.log import ContextLog
 from unbandit.contexts.parameters import fit_strength
 from unbandit.contexts.rule import LinearRule, checked_contexts, linear_rule_or_family
@@ -53,7 +60,8 @@ class ContextPosterior(Tabular):
     mean, covariance
         Of the coefficients.
     log_evidence, log_evidence_error
-        Log probability of the choices under the rule and the prior, and its Monte-Carlo error.
+        Log probability of the choices under the rule and the prior (and density of the rewards that are known), and its
+        Monte-Carlo error.
     effective_size, particles
         The smallest effective sample size that any cloud fell to before it was resampled, and the size of a cloud.
     notices
@@ -179,7 +187,7 @@ def context_posterior(
     Parameters
     ----------
     log
-        One demonstration.
+        One demonstration. Rewards that it has are used.
     rule
         The rule that made it, with its numbers: `LinUCB`, `LinTS`, `LinEpsilonGreedy` or `LinSoftmax`, or its text. The
         number that says how much it explores may be `FIT`.
@@ -226,7 +234,7 @@ def context_posterior(
             remedy="Take a part of the record or fewer features.",
         )
     number = number or particles_for(log.rounds) * (MORE if rule_at.kind == GREEDY else 1)
-    record = _record(design, rule_at)
+    record = _record(design, rule_at, log.rewards)
     fitted: tuple[FittedNumber, ...] = ()
     if family is not None:
         found, approximation, value = interruptible(
@@ -252,14 +260,11 @@ def context_posterior(
 
 
 def _refuse(log: ContextLog) -> None:
-    """Refuse what is not read yet."""
+    """Refuse several demonstrations."""
     if len(log) > 1:
         raise ParameterError(
             f"the log has {len(log)} demonstrations.", parameter="log", count=len(log), remedy="Select one of them."
         )
-    if log.rewards is not None:
-        text = "The record has rewards, which are not used yet: a regression of them on the features says more."
-        raise NotIdentifiable(text, remedy="Leave their column out to see what the choices say.")
 
 
 def dense(design: Design) -> NDArray[np.float64]:
@@ -271,12 +276,12 @@ def dense(design: Design) -> NDArray[np.float64]:
     return full.reshape(len(full), -1)
 
 
-def _record(design: Design, rule: LinearRule) -> ChoiceRecord:
+def _record(design: Design, rule: LinearRule, rewards: NDArray[np.float64] | None = None) -> ChoiceRecord:
     """Return the record of a design, for the sampler."""
     return ChoiceRecord(
         vectors=dense(design), offsets=design.offsets, chosen=design.chosen, known=rule.known(design.chosen.size),
         kind=rule.kind, strength=rule.strength, ridge=rule.ridge,
-        first_wins=rule.ties == "lowest",
+        first_wins=rule.ties == "lowest", rewards=np.zeros(0) if rewards is None else np.array(rewards, np.float64),
     )  # fmt: skip
 
 
@@ -315,13 +320,15 @@ def _answer(
 ) -> ContextPosterior:  # fmt: skip
     """Draw coefficients given the states: theta is normal around them, with the covariance of known rewards."""
     covariance = approximation.path.covariance
-    clouds, particles, size = found.states.shape
+    states = found.states[..., : design.parameters]
+    clouds, particles, size = states.shape
     generator = np.random.default_rng([seed, 8])
     factor = np.linalg.cholesky(covariance)
     chosen = np.resize(np.arange(particles), DRAWS) if particles < DRAWS else np.arange(DRAWS)
-    draws = found.states[:, chosen] + generator.standard_normal((clouds, DRAWS, size)) @ factor.T
-    pooled = found.states.reshape(-1, size)
+    draws = states[:, chosen] + generator.standard_normal((clouds, DRAWS, size)) @ factor.T
+    pooled = states.reshape(-1, size)
     evidence, error = found.log_evidence
+    evidence += log_rewards(approximation.record, sigma, prior)
     return ContextPosterior(
         rule=rule, sigma=sigma, prior=prior, level=level, names=design.names, arms=log.arms, rounds=log.rounds,
         coefficients=draws, mean=pooled.mean(axis=0), covariance=covariance + np.cov(pooled.T).reshape(size, size),

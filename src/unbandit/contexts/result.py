@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unbandit.contexts.check import DOES_NOT_FIT
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.errors import Audience, Notice, python_option
+from unbandit.errors import Audience, Notice, UnbanditError, printable, python_option
+from unbandit.fit import Check
 from unbandit.formatting import counted, json_number
 from unbandit.log.formats import sources_of
 from unbandit.log.sources import Layout, Paths
@@ -32,54 +34,91 @@ class ContextEstimate(Finding):
 
     Attributes
     ----------
-    posterior
-        The draws behind all of it.
+    posteriors
+        The draws behind all of it, by demonstration: each is a learner that was read on its own.
     best
-        The probability of each arm to be the best one at the average context: in a shared model, every arm at the
-        average of its own features.
+        Likewise, the probability of each arm to be the best one at the average context: in a shared model, every arm
+        at the average of its own features.
     predictions
         The value of every row that was asked for, with its interval; None if none was.
     notices
         What may be wrong, and what to know about how the log was read.
     """
 
-    posterior: ContextPosterior
-    best: Mapping[str, float]
+    posteriors: Mapping[str, ContextPosterior]
+    best: Mapping[str, Mapping[str, float]]
     predictions: pl.DataFrame | None = None
     notices: tuple[Notice, ...] = ()
 
     def __repr__(self) -> str:
-        arm, chance = max(self.best.items(), key=lambda pair: pair[1])
         many = counted(len(self.posterior.names), "coefficient")
+        if self.several:
+            return f"<ContextEstimate: {many} of each of {len(self.posteriors)} demonstrations, {self.posterior.rule}>"
+        arm, chance = max(self.best[next(iter(self.best))].items(), key=lambda pair: pair[1])
         return f"<ContextEstimate: {many}, {self.posterior.rule}, best {arm} with probability {chance:.3g}>"
 
+    @property
+    def posterior(self) -> ContextPosterior:
+        """Return the posterior of the first demonstration, mostly the only one."""
+        return next(iter(self.posteriors.values()))
+
+    @property
+    def several(self) -> bool:
+        """Return whether there are several demonstrations."""
+        return len(self.posteriors) > 1
+
+    @property
+    def check(self) -> Check:
+        """Return whether the rule fits, in the demonstration that it fits worst; their number is accounted for."""
+        checked = {name: each.check for name, each in self.posteriors.items() if each.check.p_value is not None}
+        if not self.several or not checked:
+            return self.posterior.check
+        worst = min(checked.values(), key=lambda each: each.p_value or 0.0)
+        failed = tuple(name for name, each in checked.items() if (each.p_value or 0.0) * len(checked) <= DOES_NOT_FIT)
+        p_value = min(1.0, (worst.p_value or 0.0) * len(checked))
+        return replace(
+            worst, verdict="does not fit" if failed else "fits", p_value=p_value, checked=len(checked), failed=failed,
+            reason=worst.reason if failed else None, instead=worst.instead if failed else (),
+        )  # fmt: skip
+
     def to_frame(self) -> pl.DataFrame:
-        """Return one row per coefficient."""
-        return self.posterior.to_frame()
+        """Return one row per coefficient, and per demonstration if there are several."""
+        return _stacked({name: found.to_frame() for name, found in self.posteriors.items()})
 
     def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
-        """Return the answer in the form that JSON has it."""
-        found, (low, high) = self.posterior, self.posterior.length()
+        """Return the answer in the form that JSON has it; of several demonstrations, those are in a list."""
+        found, check = self.posterior, self.check
         answer: dict[str, Any] = {
             "schema": SCHEMA,
             "rule": found.rule,
             "method": "posterior",
-            "rounds": found.rounds,
+            "rounds": sum(each.rounds for each in self.posteriors.values()),
             "level": found.level,
             "sigma": found.sigma,
             "prior": found.prior,
-            "log_evidence": json_number(found.log_evidence),
-            "direction": {"angle": json_number(found.angle)},
-            "length": {"low": low, "high": high},
-            "check": {"verdict": found.check.verdict, "p_value": found.check.p_value, "instead": found.check.instead},
-            "fitted": [each.to_dict() for each in found.fitted],
-            "notices": [notice.to_dict(audience) for notice in self.notices],
-            "best": [{"arm": arm, "probability": chance} for arm, chance in self.best.items()],
-            "coefficients": self.to_frame().to_dicts(),
+            "check": {"verdict": check.verdict, "p_value": check.p_value, "instead": check.instead},
         }
+        if self.several:
+            answer["demonstrations"] = [{"demonstration": name, **self._learner(name)} for name in self.posteriors]
+        else:
+            answer |= self._learner(next(iter(self.posteriors)))
+        answer["notices"] = [notice.to_dict(audience) for notice in self.notices]
+        answer["coefficients"] = self.to_frame().to_dicts()
         if self.predictions is not None:
             answer["predictions"] = self.predictions.to_dicts()
         return answer
+
+    def _learner(self, name: str) -> dict[str, Any]:
+        """Return what is known of one demonstration."""
+        found, (low, high) = self.posteriors[name], self.posteriors[name].length()
+        return {
+            **({"rounds": found.rounds} if self.several else {}),
+            "log_evidence": json_number(found.log_evidence),
+            "direction": {"angle": json_number(found.angle)},
+            "length": {"low": low, "high": high},
+            "fitted": [each.to_dict() for each in found.fitted],
+            "best": [{"arm": arm, "probability": chance} for arm, chance in self.best[name].items()],
+        }
 
 
 def estimate_contexts(
@@ -87,18 +126,39 @@ def estimate_contexts(
     particles: int | None = None, seed: int = 0, predict: Paths | None = None, layout: Layout | None = None,
     check: bool = True,
 ) -> ContextEstimate:  # fmt: skip
-    """Estimate the coefficients of a log with contexts; `predict` is a table of contexts whose values to add."""
+    """Estimate the coefficients of a log with contexts; `predict` is a table of contexts whose values to add.
+
+    Several demonstrations are learners of their own, with their own coefficients.
+    """
     rows = None
     if predict is not None:  # read first: what is wrong with it should not wait
         rows = read_features(sources_of(predict, layout or Layout(), unpack=True), log.feature_names)
-    found = context_posterior(
-        log, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed, check=check
-    )
-    chances = found.best_at(average_context(log, disjoint=found.names[0][1] is not None))
-    ranked = np.argsort(-chances, kind="stable")
-    best = {log.arms[at]: float(chances[at]) for at in ranked}
-    predictions = None if rows is None else _predicted(found, rows, log.arms)
-    return ContextEstimate(found, best, predictions, (*log.reading, *found.notices))
+    posteriors, best, predictions, notices = {}, {}, {}, list[Notice]()
+    for at, name in enumerate(log.demonstrations):
+        alone = log.select(at)
+        try:
+            found = context_posterior(
+                alone, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed, check=check
+            )
+        except UnbanditError as error:
+            text = f'In demonstration "{printable(name)}": {error.text}' if len(log) > 1 else error.text
+            raise error.at(text=text) from None
+        chances = found.best_at(average_context(alone, disjoint=found.names[0][1] is not None))
+        posteriors[name] = found
+        best[name] = {log.arms[arm]: float(chances[arm]) for arm in np.argsort(-chances, kind="stable")}
+        if rows is not None:
+            predictions[name] = _predicted(found, rows, log.arms)
+        notices += [replace(each, demonstration=name) if len(log) > 1 else each for each in found.notices]
+    table = None if rows is None else _stacked(predictions)
+    return ContextEstimate(posteriors, best, table, (*log.reading, *notices))
+
+
+def _stacked(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return tables of several demonstrations as one with their names; of one, as it is."""
+    if len(tables) == 1:
+        return next(iter(tables.values()))
+    named = (table.select(pl.lit(name).alias("demonstration"), pl.all()) for name, table in tables.items())
+    return pl.concat(named)
 
 
 def average_context(log: ContextLog, *, disjoint: bool) -> NDArray[np.float64]:

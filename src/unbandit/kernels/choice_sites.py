@@ -76,7 +76,7 @@ def refine_chances(
     `kind` is 3 for softmax, otherwise 1 or 2, with the temperature, or the probability to explore.
     """
     rounds, size = path.gains.shape
-    mean, covariance, product = np.zeros(size), np.zeros((size, size)), np.empty(size)
+    mean, covariance, product = path.start.copy(), np.zeros((size, size)), np.empty(size)
     largest, log_constants = 0.0, 0.0
     for state in range(rounds + 1):
         for choice in range(path.first_choice[state], path.first_choice[state + 1]):
@@ -222,13 +222,14 @@ def _orthant_site(
             covariance[row, column] = spread[row, column] + noise[row, column]
     precision, pressure = np.zeros(others), np.zeros(others)
     unit, product = np.zeros(others), np.empty(others)
-    log_mass = 0.0
+    log_mass, impossible = 0.0, False
     for sweep in range(SWEEPS):
         log_cuts = 0.0
         for cut in range(others):
             variance = covariance[cut, cut]
             cavity = 1.0 / max(variance, 1e-300) - precision[cut]
             if variance <= 0.0 or cavity <= 0.0:
+                impossible = impossible or (variance <= 0.0 and mean[cut] < -SMALL)
                 continue
             own = (mean[cut] / variance - pressure[cut]) / cavity
             log_cut, new_mean, new_variance = cut_moments(own, 1.0 / cavity, 0.0)
@@ -244,6 +245,8 @@ def _orthant_site(
             log_cuts += log_cut - site
         if sweep == SWEEPS - 1:
             log_mass += log_cuts
+    if impossible:
+        log_mass = -math.inf
     share = 1.0
     if floor > 0.0:
         cut_mass = math.exp(min(log_mass, 0.0))

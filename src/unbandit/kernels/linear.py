@@ -10,6 +10,13 @@ moves along a known direction: with `c = sigma^2 / tau^2` and `Q = (c I + sum x 
 and what the learner knows is a linear function of it, `A^-1 b = m + (c - ridge) A^-1 m`. So a choice compares the
 chosen offer with every other by a linear function of the state, `u = g' m`; LinUCB's choice says `u >= bound`.
 
+Rewards that are in the record, of whatever rounds, are known to the observer from the start: they move `m_0` and `Q`,
+and not the path. With `G = sum x x'` and `r = sum x y` over those that the learner does not know yet,
+
+    A^-1 b = m + (c - ridge) A^-1 m + A^-1 (G m - r).
+
+The state then has a last number 1 that never moves, which the rows multiply by the constant.
+
 If each comparison is replaced by a Gaussian function of `u`, its *site*, then the probability of all later choices
 given a state is one too, the *twisting function* `psi_t(m) = exp(-m' L m / 2 + h' m)`. `solve_path` computes it from
 the last round to the first; `refine_sites` goes forward and matches the moments of every cut in turn (T. Minka,
@@ -44,6 +51,7 @@ class LinearPath(NamedTuple):
     first_row: Integers  # per round, and the end
     first_choice: Integers  # per state, and the end
     covariance: Numbers  # of theta given all rewards: (coefficients, coefficients)
+    start: Numbers  # the first state: 0, or what known rewards say, and 1
 
 
 class PathSites(NamedTuple):
@@ -73,21 +81,40 @@ class PathTwist(NamedTuple):
 
 @compiled
 def lay_path(
-    features: Numbers, starts: Integers, chosen: Integers, known: Integers, ridge: float, alpha: float, sigma: float,
-    prior: float, strict: bool, path: LinearPath,
+    features: Numbers, starts: Integers, chosen: Integers, known: Integers, rewards: Numbers, ridge: float,
+    alpha: float, sigma: float, prior: float, strict: bool, path: LinearPath,
 ) -> None:  # fmt: skip
     """Fill in a path: `known` is the number of rewards that the learner has in each round, never falling.
 
-    If `strict`, an offer that ties with one before it has not the largest index.
+    `rewards` are those in the record, NaN where hidden; empty if all are. If `strict`, an offer that ties with one
+    before it has not the largest index.
     """
     rounds, size = chosen.size, features.shape[1]
     ratio = sigma * sigma / (prior * prior)
     learner, observer = np.eye(size) / ridge, np.eye(size) / ratio
     product, difference = np.empty(size), np.empty(size)
+    coming, coming_sum = np.zeros((size, size)), np.zeros(size)  # G and r
+    for at in range(rewards.size):
+        if not math.isnan(rewards[at]):
+            own = starts[at] + chosen[at]
+            add_features(observer, features[own], product)
+            add_outer(coming, features[own], 1.0)
+            for each in range(size):
+                coming_sum[each] += features[own, each] * rewards[at]
+    if rewards.size > 0:
+        times(observer, coming_sum, product)
+        for each in range(size):
+            path.start[each] = product[each]
+        path.start[size] = 1.0
     received, row = 0, 0
     for at in range(rounds):
         while received < known[at]:
-            add_features(learner, features[starts[received] + chosen[received]], product)
+            own = starts[received] + chosen[received]
+            add_features(learner, features[own], product)
+            if rewards.size > 0 and not math.isnan(rewards[received]):
+                add_outer(coming, features[own], -1.0)
+                for each in range(size):
+                    coming_sum[each] -= features[own, each] * rewards[received]
             received += 1
         own = starts[at] + chosen[at]
         for offer in range(starts[at], starts[at + 1]):
@@ -99,16 +126,24 @@ def lay_path(
             for each in range(size):
                 difference[each] = features[own, each] - features[offer, each]
             times(learner, difference, product)
-            length = 0.0
+            length, constant = 0.0, 0.0
             for each in range(size):
                 path.rows[row, each] = difference[each] + (ratio - ridge) * product[each]
+                if rewards.size > 0:
+                    path.rows[row, each] += dot(coming[each], product)
+                    constant -= coming_sum[each] * product[each]
                 length += path.rows[row, each] * path.rows[row, each]
+            if rewards.size > 0:
+                path.rows[row, size] = constant
             # Indices that are equal but for rounding are equal: ties are common while nothing is known.
-            rounding = ROUNDING * (alpha * (path.widths[offer] + path.widths[own]) + prior * math.sqrt(length))
+            widths = alpha * (path.widths[offer] + path.widths[own])
+            rounding = ROUNDING * (widths + prior * math.sqrt(length) + abs(constant))
             if strict and offer < own:
                 rounding = -rounding
             path.bounds[row] = alpha * (path.widths[offer] - path.widths[own]) - rounding
             row += 1
+        if rewards.size > 0 and not math.isnan(rewards[at]):
+            continue  # it moves nothing
         norm = 1.0 + times(observer, features[own], product)
         for each in range(size):
             path.gains[at, each] = sigma * product[each] / math.sqrt(norm)
@@ -195,7 +230,7 @@ def solve_path(path: LinearPath, sites: PathSites, twist: PathTwist) -> float:
             pressure[each] -= pull[each] * push / norm
         add_outer(precision, pull, -1.0 / norm)
         log_start += 0.5 * push * push / norm - 0.5 * math.log(norm)
-    return log_start
+    return log_start + dot(pressure, path.start) - 0.5 * times(precision, path.start, pull)
 
 
 @called
@@ -220,15 +255,17 @@ def refine_sites(
     sites' constants, which `solve_path` leaves out.
     """
     rounds, size = path.gains.shape
-    mean, covariance, product = np.zeros(size), np.zeros((size, size)), np.empty(size)
+    mean, covariance, product = path.start.copy(), np.zeros((size, size)), np.empty(size)
     largest, log_constants = 0.0, 0.0
     for state in range(rounds + 1):
         first, end = path.first_row[path.first_choice[state]], path.first_row[path.first_choice[state + 1]]
         for row in range(first, end):
             variance = times(covariance, path.rows[row], product)
-            if variance < NARROWEST:
-                continue
             centre, before = dot(path.rows[row], mean), sites.precision[row]
+            if variance < NARROWEST:
+                if state > 0 and centre < path.bounds[row]:  # nothing hidden is left to explain it
+                    log_constants = -math.inf
+                continue
             cavity = 1.0 / variance - before
             if cavity <= 0.0:
                 continue

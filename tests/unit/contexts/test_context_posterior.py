@@ -8,7 +8,7 @@ import pytest
 import unbandit as ub
 from unbandit.contexts.check import check_record, misfit_notice
 from unbandit.contexts.clouds import run_clouds
-from unbandit.contexts.expectation import ChoiceRecord, approximate, path_of
+from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of
 from unbandit.contexts.posterior import _record
 from unbandit.kernels.linear import PathSites, PathTwist, solve_path
 from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
@@ -18,13 +18,13 @@ NOISE = np.random.default_rng(7)
 
 
 def play(contexts, theta, choose, known, generator):
-    """Play a linear learner in plain Python: (rounds, offers, coefficients) contexts; return its choices."""
+    """Play a linear learner in plain Python: (rounds, offers, coefficients) contexts; return choices and rewards."""
     chosen, rewards = [], []
     for at, offers in enumerate(contexts):
         mean, inverse = learnt(contexts, chosen, rewards, known[at])
         chosen.append(choose(offers, mean, inverse))
         rewards.append(offers[chosen[-1]] @ theta + SIGMA * generator.standard_normal())
-    return np.array(chosen)
+    return np.array(chosen), np.array(rewards)
 
 
 def learnt(contexts, chosen, rewards, known):
@@ -33,16 +33,24 @@ def learnt(contexts, chosen, rewards, known):
     return inverse @ (rows.T @ np.array(rewards[:known])), inverse
 
 
-def weighted_runs(contexts, chosen, known, chance, number, generator):
-    """Draw coefficients and rewards beforehand; return the coefficients, and how probable the choices are."""
-    theta = PRIOR * generator.standard_normal((number, contexts.shape[2]))
-    weights, rewards = np.ones(number), np.zeros((number, len(contexts)))
+def weighted_runs(contexts, chosen, known, chance, number, generator, given):
+    """Draw coefficients and rewards; return the coefficients, and how probable choices and `given` rewards are."""
+    seen, size = np.flatnonzero(np.isfinite(given)), contexts.shape[2]
+    rows, values = contexts[seen, chosen[seen]], given[seen]
+    covariance = np.linalg.inv(np.eye(size) / PRIOR**2 + rows.T @ rows / SIGMA**2)
+    theta = covariance @ rows.T @ values / SIGMA**2
+    theta = theta + generator.standard_normal((number, size)) @ np.linalg.cholesky(covariance).T
+    spread = SIGMA**2 * np.eye(seen.size) + PRIOR**2 * rows @ rows.T
+    density = np.exp(-0.5 * values @ np.linalg.solve(spread, values)) / np.sqrt(np.linalg.det(2 * np.pi * spread))
+    weights, rewards = np.full(number, density), np.zeros((number, len(contexts)))
     for at, offers in enumerate(contexts):
         rows = contexts[np.arange(known[at]), chosen[: known[at]]]
         inverse = np.linalg.inv(RIDGE * np.eye(contexts.shape[2]) + rows.T @ rows)
         means = rewards[:, : known[at]] @ rows @ inverse
         weights = weights * chance(offers, means, inverse, chosen[at])
         rewards[:, at] = theta @ offers[chosen[at]] + SIGMA * generator.standard_normal(number)
+        if np.isfinite(given[at]):
+            rewards[:, at] = given[at]
     return theta, weights
 
 
@@ -77,18 +85,23 @@ def in_blocks(contexts, arms):
 
 
 @pytest.mark.parametrize(
-    ("kind", "strength", "chance", "known", "disjoint"),
+    ("kind", "strength", "chance", "known", "disjoint", "seen"),
     [
-        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False),
-        (UCB, 0.8, by_bounds, [0, 0, 2, 2, 4, 4], False),
-        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], True),
-        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False),
-        (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False),
-        (THOMPSON, 0.9, by_draws, [0, 1, 2, 3, 4, 5], False),
-        (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], True),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, ()),
+        (UCB, 0.8, by_bounds, [0, 0, 2, 2, 4, 4], False, ()),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], True, ()),
+        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False, ()),
+        (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False, ()),
+        (THOMPSON, 0.9, by_draws, [0, 1, 2, 3, 4, 5], False, ()),
+        (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], True, ()),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, (0, 3)),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, (0, 1, 2, 3, 4, 5)),
+        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False, (1, 5)),
+        (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False, (0, 2)),
+        (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], False, (0, 1, 4)),
     ],
 )
-def test_clouds_agree_with_runs_that_made_the_same_choices(kind, strength, chance, known, disjoint):
+def test_clouds_agree_with_runs_that_made_the_same_choices(kind, strength, chance, known, disjoint, seen):
     generator = np.random.default_rng(3)
     contexts = generator.standard_normal((6, 3, 2))
     if disjoint:
@@ -99,15 +112,17 @@ def test_clouds_agree_with_runs_that_made_the_same_choices(kind, strength, chanc
         chances = np.array([float(np.mean(chance(offers, mean[None], inverse, at))) for at in range(len(offers))])
         return int(chances.argmax())
 
-    chosen = play(contexts, PRIOR * generator.standard_normal(contexts.shape[2]), choose, known, generator)
-    theta, weights = weighted_runs(contexts, chosen, known, chance, 300_000, generator)
+    chosen, rewards = play(contexts, PRIOR * generator.standard_normal(contexts.shape[2]), choose, known, generator)
+    given = np.where(np.isin(np.arange(6), seen), rewards, np.nan)
+    theta, weights = weighted_runs(contexts, chosen, known, chance, 300_000, generator, given)
     size = contexts.shape[2]
     record = ChoiceRecord(
-        contexts.reshape(-1, size).copy(), np.arange(7) * contexts.shape[1], chosen, known, kind, strength, RIDGE
+        contexts.reshape(-1, size).copy(), np.arange(7) * contexts.shape[1], chosen, known, kind, strength, RIDGE,
+        rewards=given if seen else np.zeros(0),
     )  # fmt: skip
     approximation = approximate(record, path_of(record, sigma=SIGMA, prior=PRIOR))
     clouds = run_clouds(approximation, particles=4_000, clouds=4, seed=1)
-    states = clouds.states.reshape(-1, size)
+    states = clouds.states[..., :size].reshape(-1, size)
     mean = np.average(theta, axis=0, weights=weights)
     deviation = np.sqrt(np.average((theta - mean) ** 2, axis=0, weights=weights))
     effective = weights.sum() ** 2 / (weights**2).sum()
@@ -117,7 +132,8 @@ def test_clouds_agree_with_runs_that_made_the_same_choices(kind, strength, chanc
     by_clouds = np.sqrt(states.var(axis=0) + np.diag(approximation.path.covariance))
     np.testing.assert_allclose(by_clouds, deviation, rtol=error)
     if kind == UCB:
-        assert clouds.log_evidence[0] == pytest.approx(np.log(weights.mean()), abs=error)
+        evidence = clouds.log_evidence[0] + log_rewards(record, SIGMA, PRIOR)
+        assert evidence == pytest.approx(np.log(weights.mean()), abs=error)
 
 
 def test_the_twisting_function_is_that_of_dense_algebra():
@@ -248,3 +264,22 @@ def test_alpha_is_fitted(log):
     short = ub.ContextLog.from_arrays(log.features.reshape(60, 3, 2)[:2], log.chosen[:2])
     with pytest.raises(ub.NotIdentifiable, match="does not show alpha"):
         ub.context_posterior(short, ub.LinUCB(alpha=ub.FIT), sigma=0.5)
+
+
+def test_known_rewards_say_more_and_refute_a_wrong_noise(log, found):
+    contexts = np.random.default_rng(1).standard_normal((60, 3, 2))
+    rule, instance = ub.LinUCB(alpha=1), ub.ContextInstance([1.0, -0.5], sigma=0.5)
+    seen = rule.demonstrate(instance, contexts, seed=1, rewards=True)
+    half = ub.ContextLog.from_arrays(contexts, seen.chosen, rewards=np.where(np.arange(60) % 2, np.nan, seen.rewards))
+    some = ub.context_posterior(half, rule, sigma=0.5, particles=500)
+    every = ub.context_posterior(seen, rule, sigma=0.5, particles=500)
+    assert (np.diag(every.covariance) < np.diag(some.covariance)).all()
+    assert (np.diag(some.covariance) < np.diag(found.covariance)).all()
+    rows = seen.features[seen.rows]
+    precision = 0.25 * np.eye(2) + rows.T @ rows
+    np.testing.assert_allclose(every.mean, np.linalg.solve(precision, rows.T @ seen.rewards))
+    np.testing.assert_allclose(every.covariance, 0.25 * np.linalg.inv(precision))
+    assert (some.check.verdict, every.check.verdict) == ("fits", "fits")
+    wrong = ub.context_posterior(seen, rule, sigma=1.5, particles=500)
+    assert wrong.check.verdict == "does not fit"
+    assert "sigma 0.75" in wrong.check.reason
