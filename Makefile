@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test checks lint types contract tests test-faults \
+.PHONY: env demo reproduce calibrate calibration-page documents docs pictures test checks lint types contract tests test-thorough test-faults \
   test-fast fuzz foreign test-gpu test-gpu-simulated bench bench-scale bench-gpu lock clean
 
 env: .venv/installed
@@ -73,10 +73,14 @@ PYTEST := $(BIN)/python -m pytest -p no:cacheprovider
 CORES := $(shell $(PYTHON) -c "import os; print(min(7, os.cpu_count() or 1))")
 WORKERS := -n $$(($(CORES) + 1)) --dist loadscope --no-loadscope-reorder
 
-tests test-fast test-gpu-simulated: export PYTHONDONTWRITEBYTECODE =
+tests test-thorough test-fast test-gpu-simulated: export PYTHONDONTWRITEBYTECODE =
 
 tests: env
-	$(PYTEST) $(WORKERS) --durations=40 --durations-min=3 -m "not faults" tests src --ignore=tests/gpu
+	$(PYTEST) $(WORKERS) --durations=40 --durations-min=3 -m "not (faults or thorough)" tests src --ignore=tests/gpu
+
+# The same for every rule: `make test` takes some of each kind, as each rule compiles kernels of its own.
+test-thorough: env
+	$(PYTEST) $(WORKERS) --durations=40 --durations-min=3 -m thorough tests
 
 # Workers and heads of clusters that die; slow, and apart from `make test`.
 test-faults: env
@@ -84,7 +88,7 @@ test-faults: env
 
 # For the inner loop: without what simulates much, starts clusters, browsers or servers, or builds the documentation.
 test-fast: env
-	$(PYTEST) $(WORKERS) -m "not (statistical or faults or cluster or browser or docs or processes)" tests src --ignore=tests/gpu
+	$(PYTEST) $(WORKERS) -m "not (statistical or faults or thorough or cluster or browser or docs or processes)" tests src --ignore=tests/gpu
 
 # Damaged files in large numbers, of text twice as many; `make test` reads a few of them. FUZZ_SEED=2 makes others.
 fuzz: env

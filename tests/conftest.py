@@ -6,6 +6,7 @@ pytest puts this folder on the import path because this file stands in it, so te
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,24 @@ MARKED = {
     "web/test_server.py": "processes",
 }
 """Tests that carry a marker, by the start of their path: `make test-fast` leaves them out."""
+
+QUICK = {
+    "contract/test_rules.py": (
+        "test_(chunks|evidence|orders)",
+        r"\[(ucb|sae|thompson|epsilon-greedy|exp3|sliding-window-ucb)(:|\])",
+    ),
+    "unit/inference/test_exact.py": (
+        "test_evidence",
+        r"\[3-(ucb:.*|klucb|sae:.*|thompson:(sigma=0.5|noise=bernoulli)|epsilon-greedy:.*|learning-softmax:[^,]*,[^,]*)\]",
+    ),
+    "unit/inference/test_changing_arms.py": ("test_evidence", r"\[(thompson:sigma|softmax:temperature=0.3\]|ucb:)"),
+    "unit/inference/test_conventions.py": ("test_other", r"\[klucb"),
+    "statistical/test_check_statistics.py": ("", r"\[(ucb|sae)\]|ucb-ucb1"),
+    "unit/identification/test_identify.py": ("test_clear_cases", "thompson|ucb:alpha"),
+    "cluster/": ("ray", "own"),
+}
+"""Of these files, tests whose names match the first pattern but not the second are `thorough`: they repeat for
+more rules, each of which compiles its own kernels, what the others show. `make test-thorough` runs them."""
 
 TOGETHER = {
     "cluster/": "cluster",
@@ -116,7 +135,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for start, marker in MARKED.items():
             if _place(item.nodeid).startswith(start):
                 item.add_marker(marker)
+        if any(_repeats(item, *patterns) for start, patterns in QUICK.items() if _place(item.nodeid).startswith(start)):
+            item.add_marker("thorough")
     items.sort(key=lambda item: _order(_place(item.nodeid)))  # stable: otherwise as collected
+
+
+def _repeats(item: pytest.Item, repeated: str, shown: str) -> bool:
+    return bool(re.search(repeated, item.name)) and not re.search(shown, item.name)
 
 
 def _place(nodeid: str) -> str:
