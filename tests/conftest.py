@@ -73,7 +73,7 @@ QUICK = {
     "unit/inference/test_changing_arms.py": ("test_evidence", r"\[(thompson:sigma|softmax:temperature=0.3\]|ucb:)"),
     "unit/inference/test_conventions.py": ("test_other", r"\[klucb"),
     "statistical/test_check_statistics.py": ("", r"\[(ucb|sae)\]|ucb-ucb1"),
-    "unit/identification/test_identify.py": ("test_clear_cases", "thompson|ucb:alpha"),
+    "unit/identification/test_identify.py": ("test_clear_cases", "thompson"),
     "cluster/": ("ray", "own"),
 }
 """Of these files, tests whose names match the first pattern but not the second are `thorough`: they repeat for

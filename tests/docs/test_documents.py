@@ -29,6 +29,7 @@ SHOWN = {"text", "toml", "csv"}
 
 NOT_RUN = {
     "make ": "sets up an environment, or takes minutes; `make test` itself runs this test",
+    "git clone ": "needs a network",
     "pip install ": "changes the environment",
     "source ": "changes the shell",
     "unbandit serve": "runs until it is stopped; tests/web starts it",
