@@ -30,8 +30,8 @@ Show = Callable[[str, float | None, float | None], None]  # takes a stage, its s
 LOOK_SECONDS = 0.1  # between two looks at work under way
 SECONDS_TO_STOP = 0.5  # within which work ends that was asked to; what takes longer is being compiled, and left alone
 SECONDS_TO_JUDGE = 1.0  # of a stage, before its speed says how long it will take
-LINE_SECONDS = 10.0  # between two lines of one stage, where there is no terminal and progress was asked for
-SECONDS_PER_LINE = 60.0  # of messages that go to a file
+LINE_SECONDS = 10.0  # between two lines, where there is no terminal
+SECONDS_UNSAID = 2.0  # of a stage, before the time that it has taken is shown
 HOUR = 3_600.0
 
 SWITCH = "UNBANDIT_PROGRESS"  # the environment variable that asks for progress without a terminal (on), or none (off)
@@ -191,44 +191,62 @@ def stage_text(stage: str, share: float | None, left: float | None) -> str:
 class StageLine:
     """One line that says which stage a command is in, and how far; on a terminal it is rewritten in place.
 
-    Where there is no terminal, nothing is shown unless `SWITCH` asks for it: then every stage, and a line now and then.
+    Where there is no terminal, a line is written every ten seconds; where `SWITCH` asks for it, also one per stage.
+    A stage of which nobody knows how far it is shows the time that it has taken, from two seconds on.
     """
 
-    def __init__(self, console: Console, stage: str) -> None:
-        self._console, self._stage, self._next = console, stage, 0.0
-        self._status: Status | None = console.status(stage) if is_shown(console) and console.is_terminal else None
+    def __init__(self, console: Console, stage: str, *, is_quiet: bool = False) -> None:
+        self._console, self._stage, self._text = console, stage, stage
+        self._is_shown = not is_quiet and _asked() is not False
+        self._status: Status | None = console.status(stage) if self._is_shown and console.is_terminal else None
+        self._begun = self._said = time.monotonic()
+        self._ended, self._first = threading.Event(), False
 
     def __enter__(self) -> Self:
         self._token = _show.set(self.show)
         if self._status is not None:
             self._status.start()
         self.update(self._stage)
+        if self._is_shown:
+            threading.Thread(target=self._tick, name="progress", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         _show.reset(self._token)
+        self._ended.set()
         if self._status is not None:
             self._status.stop()
 
+    def _tick(self) -> None:
+        """Show the time that a stage has taken, and write a line now and then where there is no terminal."""
+        while not self._ended.wait(1.0 if self._status is not None else min(LINE_SECONDS, 1.0)):
+            now, passed = time.monotonic(), time.monotonic() - self._begun
+            text = self._text
+            if text == self._stage and passed >= SECONDS_UNSAID:
+                text = f"{text}: {duration(passed)} so far"
+            if self._status is not None:
+                self._status.update(text)
+            elif now - self._said >= LINE_SECONDS:
+                self._said = now
+                self._console.print(text, soft_wrap=True)
+
     def update(self, stage: str) -> None:
         """Show the next stage."""
-        self._next = 0.0
         self.show(stage, None, None)
 
     def show(self, stage: str, share: float | None, left: float | None) -> None:
         """Show how far a stage is."""
-        if self._status is not None:
-            self._status.update(stage_text(stage, share, left))
-        elif is_shown(self._console) and (stage != self._stage or time.monotonic() >= self._next):
-            self._console.print(stage_text(stage, share, left), soft_wrap=True)
-            self._next = time.monotonic() + LINE_SECONDS
+        is_new = stage != self._stage
+        self._text = stage_text(stage, share, left)
+        if self._status is not None and (share is not None or is_new):
+            self._status.update(self._text)
+        elif self._is_shown and _asked() and (is_new or not self._first):
+            self._first = True
+            self._said = time.monotonic()
+            self._console.print(self._text, soft_wrap=True)
+        if is_new:
+            self._begun = time.monotonic()
         self._stage = stage
-
-
-def is_shown(console: Console) -> bool:
-    """Return whether progress is shown on a console: on a terminal, or as `SWITCH` says."""
-    asked = _asked()
-    return console.is_terminal if asked is None else asked
 
 
 def _asked() -> bool | None:
@@ -295,7 +313,7 @@ class Bar(Progress):
 
 
 class ProgressLines(Progress):
-    """A line of text every minute, for messages that go to a file: how much is done, and the time left."""
+    """A line of text every ten seconds, for messages that go to a file: how much is done, and the time left."""
 
     def __init__(self, console: Console, label: str) -> None:
         self._console, self._label = console, label
@@ -309,7 +327,7 @@ class ProgressLines(Progress):
         """Count, and write a line if the last one is old."""
         self._done += rounds
         now = time.monotonic()
-        if now - self._said >= SECONDS_PER_LINE:
+        if now - self._said >= LINE_SECONDS:
             self._said = now
             left = (now - self._begun) * (self._total - self._done) / (self._done - self._before)
             self._console.print(f"{self._label}: {self._done / self._total:.1%}, {duration(left)} left")
@@ -332,8 +350,7 @@ def speed_text(speed: float | None) -> str:
 
 
 def progress_on(console: Console, label: str = "Simulating", *, rounds: bool = True) -> Progress:
-    """Return a bar if the console is a terminal, else nothing, or lines for work of hours; or what `SWITCH` says."""
-    asked = _asked()
-    if asked is False or (asked is None and rounds and not console.is_terminal):
+    """Return a bar if the console is a terminal, else lines; nothing where `SWITCH` says so."""
+    if _asked() is False:
         return Progress()
     return Bar(console, label, rounds=rounds) if console.is_terminal else ProgressLines(console, label)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 
@@ -40,6 +42,74 @@ def test_every_command_has_help_with_an_example(unbandit, command):
     done = unbandit(command, "--help")
     assert (done.code, done.err) == (0, "")
     assert f"Example:  unbandit {command}" in done.out
+
+
+def test_summaries_fit_their_line(unbandit):
+    lines = unbandit("--help").out.partition("Commands:")[2].splitlines()
+    assert len(lines) > 12
+    assert not [line for line in lines if line.endswith("...") or len(line) > 80]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_types_of_python_are_not_shown_and_examples_are_one_line(unbandit, command):
+    text = unbandit(command, "--help").out
+    assert not [word for word in ("<str>", "<int>", "<float>", "<list", "{LOG}") if word in text]
+    (example,) = (line for line in text.splitlines() if "Example:  " in line)
+    assert example.split()[1:3] == ["unbandit", command]
+
+
+def test_options_stand_in_groups_the_most_needed_first(unbandit):
+    text = unbandit("estimate", "--help").out
+    places = [text.index(f"\n{name}:\n") for name in ("What you know", "Input", "Method", "Output", "Following")]
+    assert places == sorted(places)
+    assert "\nOptions:\n" not in text
+    assert text.index("--rule RULE") < text.index("--sigma NUMBER") < text.index("--columns") < text.index("--level")
+
+
+def test_a_whole_number_may_have_an_exponent(unbandit, refused, tmp_path):
+    asked = ("simulate", "two-armed", "--rule", "ucb", "--horizon")
+    assert unbandit(*asked, "1e2", "--seed=2e0", "-o", tmp_path / "a.csv").code == 0
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 101
+    refused(2, *asked, "1.5e0", "-o", tmp_path / "b.csv")
+
+
+def test_quiet_prints_no_note_and_verbose_prints_all(unbandit, tmp_path):
+    log = tmp_path / "log.csv"
+    unbandit("simulate", "two-armed", "--rule", "ucb", "--horizon", "300", "-o", log)
+    asked = ("estimate", log, "--rule", "ucb", "--sigma", "1", "--no-check", "--columns", "arm=arm")
+    plain, quiet, loud = (unbandit(*asked, *more) for more in ((), ("-q",), ("--verbose",)))
+    assert plain.out == quiet.out == loud.out
+    assert "Theorem 2" not in plain.err
+    assert "Theorem 2" in loud.err
+    assert quiet.err == ""
+    assert "Theorem 2" in unbandit(*asked, "--json").out
+
+
+COMPLETED = {
+    "--rule uc": {"ucb", "ucb1", "ucbv", "ucb-tuned"},
+    "--rule ucb:al": {"ucb:alpha="},
+    "--rule ucb:alpha=0.5,s": {"ucb:alpha=0.5,scale=", "ucb:alpha=0.5,sigma="},
+    "--rule nobody:al": set(),
+    "--columns arm=c": {"arm=choice"},
+    "--features x": {"x1", "x2"},
+}
+
+
+@pytest.mark.parametrize("line", COMPLETED)
+def test_the_shell_completes_rules_parameters_and_columns(line, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("choice,x1,x2\nA,1,2\nB,1,2\n")
+    known = {name: value for name, value in os.environ.items() if not name.startswith("COMP_")}
+    call = [sys.executable, "-m", "unbandit"]
+    fish = {"_UNBANDIT_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    words = f"unbandit estimate {log} {line}"
+    done = subprocess.run(call, env=known | fish | {"_TYPER_COMPLETE_ARGS": words}, capture_output=True, text=True)
+    assert set(done.stdout.split()) == COMPLETED[line]
+    split = re.sub("([:=])", r" \1 ", words).split()  # as bash does it
+    bash = {"_UNBANDIT_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(split), "COMP_CWORD": str(len(split) - 1)}
+    done = subprocess.run(call, env=known | bash, capture_output=True, text=True)
+    assert set(done.stdout.split()) == {re.split("[:=]", each, maxsplit=line.count(":") + line.count("="))[-1]
+                                        for each in COMPLETED[line]}  # fmt: skip
 
 
 def test_version(unbandit):

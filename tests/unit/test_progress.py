@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import signal
 import subprocess
 import sys
@@ -147,8 +148,8 @@ def test_ctrl_c_ends_a_long_posterior_soon():
     assert seconds_to_stop(INTERRUPTED) < 4  # less than one where no other tests run
 
 
-def test_work_of_hours_says_once_a_minute_how_long_it_will_take(monkeypatch):
-    clock = iter([0.0, 30.0, 90.0, 100.0, 200.0])
+def test_work_of_hours_says_now_and_then_how_long_it_will_take(monkeypatch):
+    clock = iter([0.0, 5.0, 15.0, 18.0, 40.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     text = io.StringIO()
     lines = progress.progress_on(Console(file=text), "Measuring", rounds=False)
@@ -156,8 +157,7 @@ def test_work_of_hours_says_once_a_minute_how_long_it_will_take(monkeypatch):
     for _ in range(4):
         lines.advance(50)
     lines.end()
-    assert text.getvalue() == "Measuring: 60.0%, 6 min 0 s left\nMeasuring: 70.0%, 5 min 0 s left\n"
-    assert type(progress.progress_on(Console(file=text))) is progress.Progress
+    assert text.getvalue() == "Measuring: 60.0%, 1 min 0 s left\nMeasuring: 70.0%, 1 min 0 s left\n"
 
 
 SIMULATED = """
@@ -228,11 +228,28 @@ def test_a_line_says_what_is_left(terminal, asked, expected, monkeypatch):
     assert said.count("\n") == 2 if asked == "on" else bool(said) == bool(expected)
 
 
+def test_without_a_terminal_a_line_is_written_now_and_then(monkeypatch):
+    monkeypatch.setenv(progress.SWITCH, "")
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+    monkeypatch.setattr(progress, "SECONDS_UNSAID", 0.0)
+    said = {}
+    for is_quiet in (False, True):
+        out = io.StringIO()
+        with progress.StageLine(Console(file=out, width=100), "Reading", is_quiet=is_quiet) as line:
+            time.sleep(0.2)
+            line.show("Filtering", 0.457, 12.3)
+            time.sleep(0.2)
+        said[is_quiet] = out.getvalue()
+    assert re.search(r"Reading: 0\.\d s so far\n", said[False])
+    assert "Filtering: 45%, about 12 s left\n" in said[False]
+    assert said[True] == ""
+
+
 @pytest.mark.parametrize(("asked", "kind"), [("on", progress.ProgressLines), ("off", progress.Progress), ("", None)])
 def test_studies_write_lines_where_they_are_asked_for(asked, kind, monkeypatch):
     monkeypatch.setenv(progress.SWITCH, asked)
     piped, terminal = Console(file=io.StringIO()), Console(file=io.StringIO(), force_terminal=True)
-    assert type(progress.progress_on(piped)) is (kind or progress.Progress)
+    assert type(progress.progress_on(piped)) is (kind or progress.ProgressLines)
     assert type(progress.progress_on(piped, rounds=False)) is (kind or progress.ProgressLines)
     assert type(progress.progress_on(terminal)) is (progress.Progress if asked == "off" else progress.Bar)
 

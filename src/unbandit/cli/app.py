@@ -2,14 +2,13 @@
 
 import os
 import sys
-from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
 
 from unbandit import errors
 from unbandit._version import __version__
-from unbandit.cli import demo, estimate, inference, plan, report, simulate, studies
+from unbandit.cli import completion, demo, estimate, inference, plan, report, simulate, studies
+from unbandit.cli.command import GroupedCommand
 from unbandit.errors import UnbanditError, shell_option
 
 EXIT_CODES: dict[type[UnbanditError], int] = {
@@ -24,30 +23,10 @@ EXIT_CODES: dict[type[UnbanditError], int] = {
 }
 
 
-class SingleOptions(TyperCommand):
-    """A command that refuses an option given twice where it takes one value: otherwise the last would win silently."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Look for repeated options, and parse."""
-        given = [each.partition("=")[0] for each in args[: args.index("--") if "--" in args else None]]
-        for parameter in self.params:
-            takes_one = isinstance(parameter, TyperOption) and not (parameter.multiple or parameter.is_flag)
-            names = [name for name in given if takes_one and name in parameter.opts]
-            if len(names) > 1:
-                raise errors.ParameterError(
-                    f"expected once; got {len(names)} times.",
-                    parameter=parameter.name,
-                    count=len(names),
-                    remedy="Give all of it in one, separated by commas." if parameter.name == "columns" else None,
-                )
-        return super().parse_args(ctx, args)
-
-
 app = typer.Typer(
     name="unbandit",
-    help="Recover what every arm of a bandit was worth from the record of which arm was pulled, and nothing else.",
+    help="Estimate the value of every arm of a bandit from its action log alone. No rewards needed.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -57,7 +36,7 @@ for command in (
     inference.population, report.serve, simulate.simulate, studies.study, plan.plan, plan.leak,
     studies.reproduce, studies.calibrate, simulate.demonstrators, simulate.datasets,
 ):  # fmt: skip
-    app.command(cls=SingleOptions)(command)
+    app.command(cls=GroupedCommand)(command)
 
 
 @app.callback(invoke_without_command=True)
@@ -72,7 +51,8 @@ def _version(
 def main() -> None:
     """Run the command line; every known error ends with one sentence and its exit code."""
     try:
-        app(prog_name="unbandit")
+        with completion.spoken_to_bash():
+            app(prog_name="unbandit")
     except UnbanditError as error:
         typer.echo(f"unbandit: {error.phrased(shell_option)}", err=True)
         sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))

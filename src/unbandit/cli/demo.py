@@ -15,7 +15,7 @@ def demo(
     seed: int = Option(7, "--seed", help="Of the simulated experiment."),
     horizon: int = Option(5_000, "--horizon", help="How many tests the experiment makes."),
 ) -> None:
-    """Show the whole story: simulate, hide the rewards, estimate, compare with the truth.
+    """Simulate, hide the rewards, estimate, and compare.
 
     A UCB experiment looks for the best of 20 charging protocols; all that is kept is which protocol was tested when.
 

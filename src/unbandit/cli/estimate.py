@@ -138,8 +138,8 @@ def estimate(
         printer.print_estimate(answer)
     elif summary := printer.summary_of_many(answer):
         typer.echo(summary, err=True)
-    for name, other in others.items():
-        printer.print_estimate(other, f"with {name} instead")
+    if others:
+        printer.print_sensitivity(answer, others)
     if found is not None:
         printer.print_stretches(found)
     printer.print_notices(answer.warnings, answer.notes)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from unbandit.identification.evidence import Contender
     from unbandit.inference import Posterior
 
-LONGEST_REASON = 76  # characters of a reason that the table shows
-
 
 def posterior(
     log: options.Log,
@@ -56,11 +54,11 @@ def posterior(
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="A table, .json, a picture, or .nc for ArviZ."),
 ) -> None:
-    """Draw from the posterior of every arm's mean, given the actions and any rewards in the log.
+    """Draw from the posterior of every arm's mean.
 
-    The answer has the probability that each arm is the best, and intervals of every mean and gap. -o writes a table
-    (.csv, .parquet), .json, a picture of the hidden sample means over the rounds (.png, .svg), or a netCDF file for
-    ArviZ (.nc).
+    Given are the actions, and any rewards in the log. The answer has the probability that each arm is the best, and
+    intervals of every mean and gap. -o writes a table (.csv, .parquet), .json, a picture of the hidden sample means
+    over the rounds (.png, .svg), or a netCDF file for ArviZ (.nc).
 
     Example:  unbandit posterior log.csv --rule thompson:sigma=0.5 --sigma 0.5 --pair A,B -o draws.nc
     """
@@ -135,7 +133,7 @@ def _posterior_table(found: "Posterior", level: float) -> "Table":
 
 def check(
     log: options.Log,
-    candidates: str = Option(None, "--candidates", metavar="A,B:key=value,...", help="Rules to try; by default all."),
+    candidates: options.Candidates = None,
     sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
     bernoulli: options.BernoulliRewards = False,
     best_mean: options.BestMean = None,
@@ -149,9 +147,10 @@ def check(
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
 ) -> None:
-    """Which rules fit this log? Every rule with a closed form, its estimate, and whether it makes such logs.
+    """Find the rules that fit a log.
 
-    The first thing to run on a log whose origin is uncertain. Unknown parameters are chosen
+    The first thing to run on a log whose origin is uncertain: every rule with a closed form, its estimate, and whether
+    it makes such logs. Unknown parameters are chosen
     from a grid, as those that make the log most probable. Rules that choose at random are left to unbandit identify.
 
     Example:  unbandit check log.csv --sigma 0.5
@@ -175,11 +174,11 @@ def check(
     out = printer.console()
     verdict = found.answer()
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
-    headings = [("rule", TEXT), ("verdict", WORD), ("p-value", NUMBER), ("best arm", TEXT), ("", {})]
+    headings = [("rule", TEXT), ("verdict", WORD), ("p-value", NUMBER), ("best arm", TEXT), ("why", TEXT)]
     rows = (
         (
             short_numbers(said["rule"]), said["verdict"], row.check.chance.removeprefix("p ").removeprefix("= "),
-            said["best"] or "-", _shortened(phrase(row.check.brief, shell_option)),
+            said["best"] or "-", phrase(row.check.brief, shell_option),
         )
         for row, said in zip(found.rows, found.to_frame().to_dicts(), strict=True)
     )  # fmt: skip
@@ -187,13 +186,9 @@ def check(
     printer.print_notices(found.warnings, record.reading)
 
 
-def _shortened(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
-
-
 def identify(
     log: options.Log,
-    candidates: str = Option(None, "--candidates", metavar="A,B:key=value,...", help="By default all that fit."),
+    candidates: options.Candidates = None,
     sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
     bernoulli: options.BernoulliRewards = False,
     prior: str = Option(None, "--prior", metavar="normal:mean=0,deviation=1", help="On every arm's mean."),
@@ -210,7 +205,7 @@ def identify(
     as_json: options.Json = False,
     output: options.Output = None,
 ) -> None:
-    """Which rule made this log, and what was each arm worth? Rules compared, what is left checked, values averaged.
+    """Find the rule that made a log, and the values of its arms.
 
     LOG is read as by estimate; the order of its rounds must be known. A candidate with parameters is taken as given;
     the unknown parameters of a bare name are looked for and averaged over; ucb:alpha=0|0.25 sets the values. The answer
@@ -253,7 +248,7 @@ def _print_answer(out: "Console", answer: "Identification", level: float) -> Non
     verdict = answer.answer()
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
     headings = [
-        ("candidate", TEXT), ("probability", NUMBER), ("behind", NUMBER), ("fits", WORD), ("parameters", {})
+        ("candidate", TEXT), ("probability", NUMBER), ("behind", NUMBER), ("fits", WORD), ("parameters", TEXT)
     ]  # fmt: skip
     possible = [each for each in answer.candidates if each.possible]
     out.print(printer.new_table(headings, map(partial(_candidate, answer), possible)))
@@ -341,7 +336,9 @@ def population(
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="A forest plot (.png, .svg), a table (.csv ...) or .json."),
 ) -> None:
-    """Estimate a rule's parameters in many participants together: the population, and each participant in it.
+    """Fit a rule's parameters in many participants together.
+
+    The answer has the population, and each participant in it.
 
     LOG has one demonstration per participant (a column subject, participant, user ...). Parameters that --rule leaves
     out differ between participants: rate and temperature of q-learning, the temperature of softmax, epsilon of

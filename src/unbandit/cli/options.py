@@ -9,6 +9,7 @@ import typer
 from typer import Argument, Option
 
 from unbandit import checks
+from unbandit.cli import completion
 from unbandit.errors import ParameterError, UnbanditError, option
 
 if TYPE_CHECKING:
@@ -24,9 +25,25 @@ Logs = Annotated[
     list[str],
     Argument(metavar="LOG", help="The log: files, a folder, a pattern, or - for standard input.", show_default=False),
 ]
-Rule = Annotated[str, Option("--rule", help="The rule that made it: name:key=value,... (see: unbandit demonstrators)")]
+Rule = Annotated[
+    str,
+    Option(
+        "--rule", help="The rule that made it: name:key=value,... (see: unbandit demonstrators)",
+        autocompletion=completion.rules,
+    ),
+]  # fmt: skip
+Candidates = Annotated[
+    str | None,
+    Option(
+        "--candidates", metavar="A,B:key=value,...", help="Rules to try; by default all that fit the log's kind.",
+        autocompletion=completion.candidates,
+    ),
+]  # fmt: skip
 Arms = Annotated[str | None, Option("--arms", metavar="A,B,C", help="All arms, including those never pulled.")]
-Columns = Annotated[str | None, Option("--columns", metavar="arm=...,round=...", help="Names of columns.")]
+Columns = Annotated[
+    str | None,
+    Option("--columns", metavar="arm=...,round=...", help="Names of columns.", autocompletion=completion.columns),
+]
 Sheet = Annotated[str | None, Option("--sheet", metavar="NAME", help="The sheet of a spreadsheet; default the first.")]
 NoHeader = Annotated[bool, Option("--no-header", help="The first row is data: columns are called 1, 2, ...")]
 Duplicates = Annotated[
@@ -56,7 +73,12 @@ Availability = Annotated[
 ]
 Features = Annotated[
     str | None,
-    Option("--features", metavar="X1,X2", help="Arms have features, in these columns; the rule is linucb, lints, ..."),
+    Option(
+        "--features",
+        metavar="X1,X2",
+        help="Arms have features, in these columns; the rule is linucb, lints, ...",
+        autocompletion=completion.features,
+    ),
 ]
 Pool = Annotated[bool, Option("--pool", help="All demonstrations are of one instance: combine them.")]
 
@@ -82,7 +104,11 @@ Particles = Annotated[
 
 Method = Annotated[
     str | None,
-    Option("--method", help="bracket, switching, posterior, counts, naive or bootstrap; by default what fits."),
+    Option(
+        "--method",
+        help="bracket, switching, posterior, counts, naive or bootstrap; by default what fits.",
+        autocompletion=completion.methods,
+    ),
 ]
 Scale = Annotated[str, Option("--scale", help="unknown: the width's factor is not known; gives ratios of gaps.")]
 Reference = Annotated[
@@ -110,7 +136,10 @@ Output = Annotated[str | None, Option("--output", "-o", help="A picture (.png, .
 
 # An instance: a data set by name, or means
 
-InstanceName = Annotated[str | None, Argument(metavar="[INSTANCE]", help="A data set by name.", show_default=False)]
+InstanceName = Annotated[
+    str | None,
+    Argument(metavar="INSTANCE", help="A data set by name.", show_default=False, autocompletion=completion.instances),
+]
 Means = Annotated[str | None, Option("--means", metavar="1,0.5,...", help="Instead of a data set: the arms' means.")]
 MeansSigma = Annotated[
     float | None, Option("--sigma", help="With --means: standard deviation of a reward (default 1).")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from unbandit.cli.command import verbosity
 from unbandit.errors import (
     AssumptionWarning,
     Interrupts,
@@ -41,11 +42,14 @@ PICTURES = (".png", ".svg")
 
 NARROW_WIDTH = 100  # a console with fewer columns does not show gaps and means side by side
 MOST_TABLES = 5  # of more demonstrations than this, only the first ones are printed
+WIDEST_CELL = 27  # of a value with its interval
 MOST_LINES = 40  # lines of a long table that are printed
 
 TEXT: Mapping[str, Any] = {"overflow": "fold"}
 WORD: Mapping[str, Any] = {"no_wrap": True}
 NUMBER: Mapping[str, Any] = {"justify": "right", "no_wrap": True}
+
+ONLY_VERBOSE = {"short-horizon"}  # notes that ordinary output leaves out: what Theorem 2 of the paper promises
 
 HELD = {True: "yes", False: "no", None: ""}
 
@@ -103,6 +107,8 @@ def announce_compilation() -> None:
 
 def working(stage: str) -> StageLine:
     """Show what a command is doing, how far it is and how long it will take, for use in a `with` block."""
+    if verbosity() < 0:
+        return StageLine(console(error=True), stage, is_quiet=True)
     announce_compilation()
     return StageLine(console(error=True), stage)
 
@@ -290,6 +296,19 @@ def print_stretches(found: Stretches) -> None:
     out.print(new_table(headings, [[arm, *(found.written(at, place) for at in stretches)] for arm, place in rows]))
 
 
+def print_sensitivity(answer: Estimate, others: Mapping[str, Estimate]) -> None:
+    """Print one table of arms and variants, the best arm first."""
+    from unbandit.estimators.api import sensitivity_rows
+
+    out = console()
+    is_wide = out.width >= WIDEST_CELL * (len(others) + 2)
+    headings, rows = sensitivity_rows(answer, others, MOST_TABLES, intervals=is_wide)
+    out.print(f"{headings[-len(others) - 1]} under other assumptions", style="bold")
+    kinds = [TEXT] * (len(headings) - len(others) - 1) + [WORD] * (len(others) + 1)
+    names = [*headings[: -len(others) - 1], "as assumed", *others]
+    out.print(new_table(zip(names, kinds, strict=True), rows))
+
+
 def summary_of_many(estimate: Estimate) -> str | None:
     """Return which arm is best in how many demonstrations, if there are more than are printed."""
     from unbandit.reporting.sentence import sentence
@@ -305,7 +324,8 @@ def insist(check: Check, strict: bool) -> None:
 
 def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> None:
     """Print warnings and notes on the error stream, so that a piped table stays a table; each kind once."""
-    out = console(error=True)
+    out, loudness = console(error=True), verbosity()
+    notes = [each for each in notes if loudness > 0 or (loudness == 0 and each.code not in ONLY_VERBOSE)]
     for kind, notices in (("warning", warnings), ("note", notes)):
         groups: dict[str, list[Notice]] = {}
         for notice in notices:  # what was noticed while reading is something else each time

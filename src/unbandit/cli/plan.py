@@ -37,7 +37,9 @@ def plan(
     as_json: bool = Option(False, "--json", help="Print JSON, with the curves."),
     output: options.Output = None,
 ) -> None:
-    """Before collecting: how long must a rule run for each gap to be known to within d, and at what regret?
+    """Plan how long a rule must run to reveal its gaps.
+
+    For each gap to be known to within d: the horizon, and the regret.
 
     INSTANCE is a guess at the arms: a data set (see: unbandit datasets), or --means with --sigma (or --bernoulli).
     Theory and simulation are shown side by side; -o plan.png draws both.
@@ -109,11 +111,11 @@ def leak(
     as_json: options.Json = False,
     output: options.Output = None,
 ) -> None:
-    """How much does the log of a rule's actions reveal, in equivalent observed rewards of each arm?
+    """Measure how much the log of a rule's actions reveals.
 
-    That is the number of the arm's rewards which, if observed, would give its mean as precisely as the log does to
-    an outsider who knows the rule and the best mean. INSTANCE is a data set (see: unbandit datasets), or --means with
-    --sigma.
+    In equivalent observed rewards of each arm: that is the number of the arm's rewards which, if observed, would give
+    its mean as precisely as the log does to an outsider who knows the rule and the best mean. INSTANCE is a data set
+    (see: unbandit datasets), or --means with --sigma.
 
     Example:  unbandit leak linear --rule ucb:alpha=0.25 --horizon 5000 -o leak.png
     """

@@ -58,11 +58,12 @@ def report(
     pdf: str = Option(None, "--pdf", metavar="PATH", help="Also print it, with an installed browser: .pdf."),
     truth: str = Option(None, "--truth", metavar="PATH", help="The true means, as simulate --truth writes them."),
 ) -> None:
-    """Write a report of what every arm of a log was worth: one HTML file that needs no other.
+    """Write a report of what every arm of a log was worth.
 
-    The answer in a sentence, the ranked table, figures, warnings in words, what was assumed, what cannot be known, how
-    to reproduce it and how to cite it. LOG and all options but the last three are those of unbandit estimate; with
-    --population those of unbandit population, and the report has its table, a forest plot and every participant.
+    One HTML file that needs no other. The answer in a sentence, the ranked table, figures, warnings in words, what was
+    assumed, what cannot be known, how to reproduce it and how to cite it. LOG and all options but the last three are
+    those of unbandit estimate; with --population those of unbandit population, and the report has its table, a forest
+    plot and every participant.
 
     Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
     """
@@ -156,9 +157,10 @@ def serve(
     rows: int = Option(10_000_000, "--max-rows", help="Most rows of a log."),
     seconds: float = Option(300, "--max-seconds", help="Longest time for one piece of work."),
 ) -> None:
-    """Open a page in the browser: bring a log, or simulate one, and get the answer as a report.
+    """Open a page in the browser that answers as a report.
 
-    The page runs on this computer and is seen from it alone, unless --host says otherwise. Stop it with Ctrl-C.
+    Bring a log, or simulate one. The page runs on this computer and is seen from it alone, unless --host says
+    otherwise. Stop it with Ctrl-C.
 
     Example:  unbandit serve
     """

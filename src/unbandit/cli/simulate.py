@@ -40,7 +40,9 @@ def simulate(
     threads: options.Threads = None,
     device: options.Device = "auto",
 ) -> None:
-    """Simulate a demonstrator, and write which arm it pulled in every round; or, with --counts, how often each.
+    """Simulate a rule, and write which arm it pulled when.
+
+    With --counts, write how often it pulled each.
 
     INSTANCE is a data set (see: unbandit datasets); or give --means and --sigma (or --bernoulli). Rules that choose by
     features need --theta instead; their offers are random, or those of --contexts.
@@ -114,7 +116,7 @@ def demonstrators(
     names: Annotated[list[str] | None, Argument(metavar="[RULE]...", help="Rules whose parameters to show.")] = None,
     as_json: bool = Option(False, "--json", help="Print their JSON schemas."),
 ) -> None:
-    """List the rules that can be simulated and inverted; with a rule's name, its parameters.
+    """List the rules; with a rule's name, its parameters.
 
     Example:  unbandit demonstrators ucb
     """
@@ -151,7 +153,7 @@ def demonstrators(
 
 
 def datasets(as_json: options.Json = False) -> None:
-    """List the built-in instances that `unbandit simulate` takes.
+    """List the data sets that unbandit simulate takes.
 
     Example:  unbandit datasets
     """

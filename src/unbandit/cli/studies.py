@@ -29,7 +29,7 @@ def study(
     device: options.Device = "auto",
     keep: str = Option(None, "--keep", help="rows (of every run), or sums (small, for any number of runs)."),
 ) -> None:
-    """Simulate and estimate a grid of instances, rules and horizons many times over.
+    """Simulate and estimate a grid of instances and rules.
 
     FILE is a TOML file such as this one:
 
@@ -144,7 +144,7 @@ def reproduce(
     wait: options.Wait = 20.0,
     listed: bool = Option(False, "--list", help="List the pictures and stop."),
 ) -> None:
-    """Make the paper's pictures again, and test what it says of them.
+    """Make the paper's figures, and test its claims.
 
     PICTURES are names (see: --list); without any, all those of the paper are made. What was simulated in the folder
     before is not simulated again, so the same command resumes one that was stopped. A folder has one size and one seed,
@@ -213,7 +213,9 @@ def calibrate(
     clouds: int = Option(None, "--clouds", help="Of each posterior. Default: what users get."),
     threads: options.Threads = None,
 ) -> None:
-    """Measure how often intervals hold the truth, how large errors are, and how often a rule is recognised or refused.
+    """Measure how often intervals hold the truth.
+
+    Also how large errors are, and how often a rule is recognised or refused.
 
     MEASURES are closed-forms, posterior, sampler, identify, check, logs, fit, population, contexts and timing; without
     any, all of them, which takes days of one core. "page" measures nothing, and writes the page again from what FOLDER

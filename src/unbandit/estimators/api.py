@@ -39,10 +39,11 @@ from unbandit.estimators.arguments import (
 from unbandit.estimators.check import checked, said_of
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
+from unbandit.formatting import interval, number
 from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
 from unbandit.log.tallies import Record
-from unbandit.result import BEST, Estimate, integers, marked
+from unbandit.result import BEST, ArmEstimate, Estimate, Quantity, integers, marked, shown_quantity
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior, Prior
@@ -356,6 +357,32 @@ def posterior(
     fit = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted)
     return replace(found, warnings=(*misfits, *warnings, *from_the_prior(request)), check=fit)
+
+
+def sensitivity_rows(
+    answer: Estimate, others: Mapping[str, Estimate], most: int | None = None, *, intervals: bool = True
+) -> tuple[list[str], list[list[str]]]:
+    """Return one table of arms and variants as text: headings, and rows with the best arm first.
+
+    Of several demonstrations the first `most` are taken. A cell has the value, with its interval if asked for.
+    """
+    quantity, several = shown_quantity(answer), len(answer.demonstrations) > 1
+    headings = ["demonstration"] * several + ["arm", quantity, *others]
+    rows = []
+    for name in answer.demonstrations[:most]:
+        variants = [{row.arm: row for row in each.ranked(name)} for each in (answer, *others.values())]
+        for arm in variants[0]:
+            cells = [value_cell(each[arm], quantity, intervals=intervals) for each in variants]
+            rows.append([name] * several + [arm, *cells])
+    return headings, rows
+
+
+def value_cell(row: ArmEstimate, quantity: Quantity, *, intervals: bool) -> str:
+    """Write an arm's value with its interval; its verdict where it has no number."""
+    value, ends = row.value(quantity), interval(*row.interval(quantity))
+    if value is None:
+        return ends or row.verdict
+    return f"{number(value)} ({ends})" if ends and intervals and row.verdict != "best" else number(value)
 
 
 def sensitivity(log: ActionLog | Any, rule: Demonstrator | RuleFamily | str, **options: Any) -> dict[str, Estimate]:

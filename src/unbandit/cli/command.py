@@ -1,0 +1,140 @@
+"""What all commands have in common: options in groups, numbers such as 1e4, --quiet and --verbose."""
+
+import re
+from contextvars import ContextVar
+from typing import Any
+
+from typer.core import TyperCommand, TyperOption
+
+from unbandit import errors
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "What you know": (
+        "rule", "sigma", "bernoulli", "best_mean", "anchor", "horizon", "scale", "prior", "starting_pulls", "kept",
+        "availability", "pool", "candidates", "values", "truth",
+    ),
+    "Input": ("columns", "arms", "sheet", "no_header", "duplicates", "features", "predict", "population"),
+    "Method": (
+        "method", "level", "pair", "by", "windows", "sensitivity", "no_check", "strict", "reference", "constant",
+        "resamples", "particles", "draws", "seed", "threads", "device",
+    ),
+    "Output": (
+        "output", "json", "pdf", "title", "author", "date", "unit", "names", "short", "quiet", "verbose", "help",
+    ),
+    "Following": ("follow", "every", "snapshot", "until_idle"),
+}  # fmt: skip
+"""Headings of the help, and the options under each, the most needed first; other options stand before them all."""
+
+METAVARS = {
+    "rule": "RULE", "prior": "PRIOR", "output": "FILE", "method": "METHOD", "scale": "known|unknown",
+    "reference": "ARM", "device": "DEVICE", "values": "own", "best_mean": "VALUE", "level": "SHARE",
+}  # fmt: skip
+TYPES = {"int": "N", "float": "NUMBER", "str": "TEXT"}
+
+WHOLE = re.compile(r"[+-]?\d+(\.\d*)?[eE]\+?\d+")
+LARGEST_EXPONENT = 18
+
+LOUDNESS = {"--quiet": -1, "-q": -1, "--verbose": 1, "-v": 1}
+FLAGS = {
+    "quiet": ("-q, --quiet", "Print no progress and no notes; warnings stay."),
+    "verbose": ("-v, --verbose", "Print all notes, also those that matter to few."),
+}
+"""Options that every command has, with their help."""
+
+_verbosity: ContextVar[int] = ContextVar("verbosity", default=0)
+
+
+def verbosity() -> int:
+    """Return how much the command that runs is to say: -1 with --quiet, 1 with --verbose, else 0."""
+    return _verbosity.get()
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help has options in groups, which reads 1e4 as a number, and refuses an option given twice."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for parameter in self.params:
+            if parameter.metavar is None and not getattr(parameter, "is_flag", False):
+                parameter.metavar = METAVARS.get(str(parameter.name), TYPES.get(_type_name(parameter)))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse repeated options, write whole numbers such as 1e4 in full, and parse."""
+        end = args.index("--") if "--" in args else len(args)
+        _verbosity.set(max(-1, min(1, sum(LOUDNESS.get(each, 0) for each in args[:end]))))
+        args = [each for at, each in enumerate(args) if at >= end or each not in LOUDNESS]
+        given = [each.partition("=")[0] for each in args[: args.index("--") if "--" in args else None]]
+        for parameter in self.params:
+            takes_one = isinstance(parameter, TyperOption) and not (parameter.multiple or parameter.is_flag)
+            places = [at for at, name in enumerate(given) if takes_one and name in parameter.opts]
+            if len(places) > 1:
+                raise errors.ParameterError(
+                    f"expected once; got {len(places)} times.",
+                    parameter=parameter.name,
+                    count=len(places),
+                    remedy="Give all of it in one, separated by commas." if parameter.name == "columns" else None,
+                )
+            for at in places if _type_name(parameter) == "int" else ():
+                name, equals, value = args[at].partition("=")
+                if equals:
+                    args[at] = f"{name}={_in_full(value)}"
+                elif at + 1 < len(args):
+                    args[at + 1] = _in_full(args[at + 1])
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return `[OPTIONS] LOG...`, without braces around what is needed."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the docstring; examples are lines that can be copied, however long."""
+        for paragraph in (self.help or "").split("\n\n"):
+            formatter.write_paragraph()
+            if paragraph.lstrip().startswith("Example:"):
+                formatter.write("".join(f"  {line.strip()}\n" for line in paragraph.strip().splitlines()))
+            else:
+                with formatter.indentation():
+                    formatter.write_text(" ".join(paragraph.split()))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options under their headings."""
+        records = dict(FLAGS)
+        arguments = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append((parameter.metavar or str(parameter.name).upper(), record[1]))
+            else:
+                records[str(parameter.name).removeprefix("as_")] = record
+        grouped = {name for names in GROUPS.values() for name in names}
+        sections = {"Arguments": arguments, "Options": [each for name, each in records.items() if name not in grouped]}
+        sections |= {heading: [records[name] for name in names if name in records] for heading, names in GROUPS.items()}
+        for heading, rows in sections.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
+def _type_name(parameter: Any) -> str:
+    """Return the name of a parameter's type, by whichever interface this version of typer has."""
+    if hasattr(parameter, "bare_type"):
+        return str(parameter.bare_type())
+    return {"integer": "int", "text": "str"}.get(parameter.type.name, str(parameter.type.name))
+
+
+def _in_full(text: str) -> str:
+    """Write a whole number such as 1e4 in full; anything else is left to the parser.
+
+    Examples
+    --------
+    >>> _in_full("1e4"), _in_full("2.5e3"), _in_full("1.5e0"), _in_full("many")
+    ('10000', '2500', '1.5e0', 'many')
+    """
+    from decimal import Decimal
+
+    if not WHOLE.fullmatch(text) or int(text.lower().partition("e")[2]) > LARGEST_EXPONENT:
+        return text
+    number = Decimal(text)
+    return str(int(number)) if number == int(number) else text
