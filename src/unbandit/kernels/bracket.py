@@ -31,6 +31,8 @@ from unbandit.kernels.special import ROOT_HALF, log_normal_cdf
 
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 MANY_PULLS = 6.0  # of an arm, from about which on noise, not the distance between the two sides, makes the error
+NODES = 16  # differences between two decisions that are looked at, where a rule decides in batches
+MOST_DEVIATIONS = 4.0  # of the noise: where two decisions are further apart, a gap is only bounded by both
 MOST_TILT = 0.5  # deviations by which a gap is lowered at most, because arms are given up when they look worst
 
 
@@ -112,6 +114,35 @@ def gap_at_hesitation(
     lower = (1.0 - many) * midpoint(after, before) + many * (before - step)
     gap = (mean + lower) / 2.0
     return min(max(gap, middle - spread), middle + spread), middle, spread
+
+
+@called
+def gap_between_decisions(
+    low: float, before: float, after: float, step: float, own_before: float, best_before: float, own: float,
+    best: float, of_arm: float, of_best: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Return what `gap_at_hesitation` does, where the sample means differed by anything from `low` to `before`.
+
+    A rule that decides in batches does not stop where the two indices are equal. At its decision before the last one
+    for the arm it still preferred the best arm, so the difference was at least `low`; given each difference between
+    the two the gap has the density of `hesitation_moments`, and they are mixed by how probable what came after is.
+    """
+    variance = of_arm * of_arm / own_before + of_best * of_best / best_before
+    later = of_arm * of_arm / own + of_best * of_best / best
+    deviation, moved = math.sqrt(variance), math.sqrt(max(1.0 - later / variance, 0.01))
+    tilt = 0.5 * stopping_tilt(deviation, step, own - own_before, own)
+    total, first, second = 0.0, 0.0, 0.0
+    for node in range(NODES):
+        place = low + (before - low) * (node + 0.5) / NODES
+        mean, spread = hesitation_moments(place, after, deviation, moved, tilt)
+        weight = math.exp(log_normal_cdf((place - after) / (deviation * moved) - moved * tilt))
+        total += weight
+        first += weight * mean
+        second += weight * (spread * spread + mean * mean)
+    if not total > 0.0:
+        return midpoint(after, before), midpoint(after, before), deviation
+    middle = first / total
+    return middle, middle, math.sqrt(max(second / total - middle * middle, 0.0))
 
 
 @inlined
@@ -278,6 +309,19 @@ def _between_looks(
         gap, spread = gap_between(after, before, of_arm * of_arm / n + of_best_arm * of_best_arm / n_best)
         return Compared(ESTIMATED, gap, gap, gap, n, n_best, n, n_best, slope, nan, spread)
     step = before - compared.below  # what the last pull, or batch, took off
+    if assumed.batch > 1:
+        earlier = max(best_before - assumed.batch, assumed.initial)
+        low, _ = gap_and_slope(rule, shifts, best_mean, own_before, earlier, max(looks.decided - assumed.batch, 1))
+        low = min(low, before) if low == low else min(after, before)
+        noise = of_arm * of_arm / n_before + of_best_arm * of_best_arm / n_best
+        if (before - low) * (before - low) > MOST_DEVIATIONS * MOST_DEVIATIONS * noise:
+            return Compared(
+                BOUNDED, nan, after, max(after, before), n, float(best_after), n_before, n_best, slope, nan, nan
+            )  # fmt: skip
+        gap, middle, spread = gap_between_decisions(
+            low, before, after, step, n_before, n_best, n, float(best_after), of_arm, of_best_arm
+        )
+        return Compared(ESTIMATED, gap, middle, middle, n, n_best, n, n_best, slope, nan, spread)
     gap, middle, spread = gap_at_hesitation(
         before, after, step, n_before, n_best, n, float(best_after), of_arm, of_best_arm
     )
