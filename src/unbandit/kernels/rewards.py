@@ -9,7 +9,7 @@ step is that of `philox` and `normal_from_word`, in the same order and without f
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic, overload
 
@@ -127,7 +127,7 @@ def _fill_normal(typing: Any, halves: Any, fixed: Any, table: Any, moments: Any,
 
         def both(values: Any, one: int, other: int, kind: Any = _INTEGERS) -> Any:
             ends = [_spread(builder, builder.extract_value(values, place), kind) for place in (one, other)]
-            return _shuffle(builder, *ends, [0] * HALF + [WIDTH] * HALF)
+            return _shuffle(builder, *ends, [0] * HALF + [WIDTH] * HALF)  # type: ignore[call-arg]
 
         lanes = ir.Constant(_INTEGERS, [ir.Constant(_INTEGER, lane % HALF) for lane in range(WIDTH)])
         others = [_spread(builder, builder.extract_value(fixed, place)) for place in range(4)]
@@ -142,7 +142,7 @@ def _fill_normal(typing: Any, halves: Any, fixed: Any, table: Any, moments: Any,
         for half in (0, 1):
             in_turn = [lane + WIDTH * word for lane in range(HALF * half, HALF * half + HALF) for word in (0, 1)]
             address = builder.gep(start, [builder.extract_value(places, half)])
-            vector = _shuffle(builder, *rewards, in_turn)
+            vector = _shuffle(builder, *rewards, in_turn)  # type: ignore[call-arg]
             builder.store(vector, builder.bitcast(address, _FLOATS.as_pointer()), align=8)
         return context.get_dummy_value()
 
@@ -178,7 +178,7 @@ def _draw_in_vectors(bandit: Bandit, run: np.uint64, one: Stretch, other: Stretc
     else:
         halves = (one.arm, other.arm, one.pull >> ONE, other.pull >> ONE)
         fixed, moments = (run, REWARDS, key_low, key_high), (means[0], means[1], bandit.sigma)
-        _fill_normal(halves, fixed, bandit.table, moments, out, (one.at, other.at))
+        _fill_normal(halves, fixed, bandit.table, moments, out, (one.at, other.at))  # type: ignore[call-arg]
 
 
 @overload(draw_rewards, strict=False, jit_options={"error_model": "numpy", "forceinline": True})
