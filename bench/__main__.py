@@ -9,7 +9,18 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import contexts, counting, estimation, memory, reading, reproducing, showing, simulation, starting
+from bench import (
+    contexts,
+    contexts_rivals,
+    counting,
+    estimation,
+    memory,
+    reading,
+    reproducing,
+    showing,
+    simulation,
+    starting,
+)
 from bench.report import HEADINGS, Row, cores, markdown, opening
 from bench.setting import FULL, QUICK
 
@@ -24,6 +35,8 @@ PARTS = {
     "contexts": contexts.compare,
 }
 
+RIVALS = "contexts-rivals"
+
 
 def tell(rows: Sequence[Row]) -> None:
     """Show what is measured at once, so that a later failure does not lose it."""
@@ -34,9 +47,12 @@ def tell(rows: Sequence[Row]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Print the benchmark table as Markdown.")
     parser.add_argument("--quick", action="store_true", help="a few seconds of work, to see that everything runs")
-    parser.add_argument("--only", choices=["simulation", *PARTS], help="run one part alone")
+    parser.add_argument("--only", choices=["simulation", *PARTS, RIVALS], help="run one part alone")
     options = parser.parse_args(arguments)
     effort = QUICK if options.quick else FULL
+    if options.only == RIVALS:  # errors, not times: apart from the rest
+        print(contexts_rivals.table(effort))
+        return
     rows, rates = simulation.compare(effort) if options.only in (None, "simulation") else ([], "")
     tell(rows)
     for name, compare in PARTS.items():

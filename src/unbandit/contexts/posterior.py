@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 CLOUDS, DRAWS = 4, 1_000  # independent clouds, and draws of each
 MORE = 4  # times as many particles for clouds of which one died, and for greedy rules, whose paths are hard to follow
+THINNEST = 50.0  # effective particles of a greedy rule's cloud below which its answer is not to be trusted
 UNSEEN_FROM, BOUNDED_FROM = 0.95, 0.5  # of the prior's deviation: that of a coefficient of which little is known
 MOST_NUMBERS = 60_000_000  # offers times coefficients
 
@@ -336,8 +337,25 @@ def _answer(
         notices=(
             *_clouds_differ(draws, design.names, particles),
             *evidence_differs(found.evidences, found.effective_size, particles, by_chance=True),
+            *_thin_clouds(found.effective_size, approximation.record.kind, particles),
         ),
     )  # fmt: skip
+
+
+def _thin_clouds(smallest: float, kind: int, particles: int) -> list[Notice]:
+    """Warn where hardly any particle of a greedy rule explains a part of the log.
+
+    A choice of such a rule may be a random one, so that the hidden path has several explanations; clouds that come down
+    to one of them agree with each other and may all be wrong.
+    """
+    if kind != GREEDY or smallest >= THINNEST:
+        return []
+    text = (
+        f"This posterior should not be trusted: at one round only {max(smallest, 1):.0f} of {particles:,} particles "
+        f"explain the log, so that coefficients may be wrong and intervals too short. Give many more "
+        f"{option('particles')} and compare two seeds."
+    )
+    return [Notice("few-particles", text)]
 
 
 def _clouds_differ(

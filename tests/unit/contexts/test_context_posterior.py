@@ -283,3 +283,14 @@ def test_known_rewards_say_more_and_refute_a_wrong_noise(log, found):
     wrong = ub.context_posterior(seen, rule, sigma=1.5, particles=500)
     assert wrong.check.verdict == "does not fit"
     assert "sigma 0.75" in wrong.check.reason
+
+
+def test_a_greedy_posterior_of_few_particles_says_that_it_is_not_to_be_trusted(log):
+    rule = ub.LinEpsilonGreedy(epsilon=0.1)
+    contexts = np.random.default_rng(5).normal(size=(150, 4, 2))
+    made = rule.demonstrate(ub.ContextInstance([1.0, -0.5], sigma=0.5), contexts, seed=5)
+    thin = ub.context_posterior(made, rule, sigma=0.5, particles=60, check=False)
+    assert thin.effective_size < 50
+    assert "few-particles" in [notice.code for notice in thin.notices]
+    other = ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5, particles=60, check=False)
+    assert "few-particles" not in [notice.code for notice in other.notices]

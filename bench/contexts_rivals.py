@@ -1,0 +1,188 @@
+"""Coefficients from features and choices: this package beside published ideas, on the same logs.
+
+The rivals are written from the ideas of their papers, in their simplest form; none is the authors' code.
+
+All read LinUCB logs without rewards. Where a method has no scale, its estimate is multiplied by the number that brings
+it closest to the truth, which nobody would know.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog, minimize
+from scipy.special import logsumexp
+
+from bench.report import markdown, number
+from bench.setting import Effort
+from unbandit import FIT, ContextInstance, ContextLog, LinUCB, context_posterior
+
+FEATURES, ARMS, ROUNDS, LOGS = 5, 5, 300, 10
+ALPHA, RIDGE, SIGMA = 1.0, 1.0, 0.5
+GENRES, FILMS, MOST_GENRES = 5, 60, 3
+BURN_IN = 1 / 3  # share of the log that suffix imitation leaves out
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """What every choice says: the chosen offer beside each other one.
+
+    Attributes
+    ----------
+    differences, widths
+        Features of the chosen offer less those of the other, and the same of `sqrt(x' A^-1 x)`: (comparisons, ...).
+    expected
+        What multiplies theta to give the learner's difference of values, if every reward were its expectation.
+    rounds
+        The round of each comparison.
+    """
+
+    differences: Floats
+    widths: Floats
+    expected: Floats
+    rounds: NDArray[np.int64]
+
+
+def comparisons_of(log: ContextLog) -> Comparisons:
+    """Return all comparisons of a log in which every arm is offered in every round."""
+    offers = log.features.reshape(log.rounds, -1, log.features.shape[1])
+    design, lists = RIDGE * np.eye(offers.shape[2]), ([], [], [], [])
+    for at, (rows, chosen) in enumerate(zip(offers, log.chosen, strict=True)):
+        inverse = np.linalg.inv(design)
+        widths = np.sqrt(np.einsum("kd,de,ke->k", rows, inverse, rows))
+        others = np.arange(len(rows)) != chosen
+        differences = rows[chosen] - rows[others]
+        parts = differences, widths[chosen] - widths[others], differences - RIDGE * differences @ inverse
+        for each, part in zip(lists, (*parts, np.full(others.sum(), at)), strict=True):
+            each.append(part)
+        design += np.outer(rows[chosen], rows[chosen])
+    return Comparisons(*(np.concatenate(each) for each in lists))
+
+
+def ours(log: ContextLog) -> Floats:
+    return context_posterior(log, LinUCB(alpha=ALPHA, ridge=RIDGE), sigma=SIGMA, check=False, threads=1).mean
+
+
+def ours_fitted(log: ContextLog) -> Floats:
+    rule = LinUCB(alpha=FIT, ridge=RIDGE)
+    return context_posterior(log, rule, sigma=SIGMA, check=False, threads=1).mean
+
+
+def ibcb(log: ContextLog) -> Floats:
+    """Solve the quadratic program of Y. Xu et al. (arXiv 2403.16075): the smallest theta that explains all batches.
+
+    Every choice is a linear constraint on theta, with rewards replaced by their expectations; what violates one is
+    penalised by its square.
+    """
+    seen = comparisons_of(log)
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        short = np.maximum(-(seen.expected @ theta + ALPHA * seen.widths), 0.0)
+        return 0.5 * theta @ theta + 0.5 * short @ short, theta - seen.expected.T @ short
+
+    return np.asarray(minimize(loss, np.zeros(seen.expected.shape[1]), jac=True, method="L-BFGS-B").x)
+
+
+def linear_program(log: ContextLog) -> Floats:
+    """Solve a linear program over theta and a width that nobody knows: confidence bounds of chosen offers are largest.
+
+    The slack of all constraints together is as small as possible; theta is scaled so that choices gain 1 on average.
+    """
+    seen = comparisons_of(log)
+    count, size = seen.differences.shape
+    cost = np.concatenate((np.zeros(size + 1), np.ones(count)))
+    upper = np.hstack((-seen.differences, -seen.widths[:, None], -np.eye(count)))
+    gained = np.concatenate((seen.differences.mean(axis=0), np.zeros(count + 1)))[None]
+    bounds = [(None, None)] * size + [(0, None)] * (count + 1)
+    found = linprog(cost, A_ub=upper, b_ub=np.zeros(count), A_eq=gained, b_eq=[1.0], bounds=bounds, method="highs")
+    return np.asarray(found.x[:size])
+
+
+def logit(log: ContextLog, first: int = 0) -> Floats:
+    """Fit a multinomial logit to the choices from a round on."""
+    offers = log.features.reshape(log.rounds, -1, log.features.shape[1])[first:]
+    chosen = log.chosen[first:]
+    own = offers[np.arange(len(offers)), chosen]
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        values = offers @ theta
+        total = logsumexp(values, axis=1)
+        shares = np.exp(values - total[:, None])
+        gradient = np.einsum("tk,tkd->d", shares, offers) - own.sum(axis=0) + 1e-3 * theta
+        return float((total - (own @ theta)).sum() + 0.5e-3 * theta @ theta), gradient
+
+    return np.asarray(minimize(loss, np.zeros(offers.shape[2]), jac=True, method="L-BFGS-B").x)
+
+
+def suffix_imitation(log: ContextLog) -> Floats:
+    """Drop a burn-in and imitate the rest as if the learner knew theta by then (Kong et al., arXiv 2603.03778)."""
+    return logit(log, int(BURN_IN * log.rounds))
+
+
+METHODS: dict[str, tuple[Callable[[ContextLog], Floats], str, bool]] = {
+    "unbandit": (ours, "rule, alpha, ridge, sigma", True),
+    "unbandit, alpha=fit": (ours_fitted, "rule, ridge, sigma", True),
+    "IBCB, quadratic program": (ibcb, "rule, alpha, ridge", True),
+    "linear program": (linear_program, "rule, ridge; the scale, by hindsight", False),
+    "suffix imitation": (suffix_imitation, "burn-in; the scale, by hindsight", False),
+    "multinomial logit": (logit, "the scale, by hindsight", False),
+}
+"""How each reads a log, what it must be told, and whether its estimate has a scale."""
+
+
+def normal_offers(generator: np.random.Generator, rounds: int) -> Floats:
+    return generator.normal(size=(rounds, ARMS, FEATURES)) / np.sqrt(FEATURES)
+
+
+def film_offers(generator: np.random.Generator, rounds: int) -> Floats:
+    """Return features in the style of MovieLens: films of one to three genres, times the tastes of each visitor."""
+    films = np.zeros((FILMS, GENRES))
+    for film in films:
+        film[generator.choice(GENRES, generator.integers(1, MOST_GENRES + 1), replace=False)] = 1.0
+    films /= np.linalg.norm(films, axis=1, keepdims=True)
+    shown = np.array([generator.choice(FILMS, ARMS, replace=False) for _ in range(rounds)])
+    tastes = generator.gamma(2.0, 0.5, size=(rounds, 1, GENRES))
+    return np.asarray(films[shown] * tastes)
+
+
+KINDS = {"normal features": normal_offers, "films and tastes": film_offers}
+
+
+def table(effort: Effort) -> str:
+    """Read the same logs by all methods; return their errors as Markdown."""
+    logs, rounds = effort.of(LOGS, at_least=1), max(effort.of(ROUNDS), 40)
+    errors: dict[str, list[str]] = {name: [] for name in METHODS}
+    seconds = dict.fromkeys(METHODS, 0.0)
+    for offers_of in KINDS.values():
+        angles, sizes = ({name: list[float]() for name in METHODS} for _ in range(2))
+        for run in range(logs):
+            generator = np.random.default_rng([11, run])
+            theta = generator.normal(size=FEATURES)
+            rule = LinUCB(alpha=ALPHA, ridge=RIDGE)
+            log = rule.demonstrate(ContextInstance(theta, SIGMA), offers_of(generator, rounds), seed=run, threads=1)
+            for name, (read, _, scaled) in METHODS.items():
+                if run == 0:
+                    read(log)  # compiled
+                start = time.process_time()
+                found = read(log)
+                seconds[name] += time.process_time() - start
+                if not scaled:
+                    found = found * max(found @ theta / max(found @ found, 1e-12), 0.0)
+                cosine = found @ theta / max(np.linalg.norm(found) * np.linalg.norm(theta), 1e-12)
+                angles[name].append(float(np.degrees(np.arccos(np.clip(cosine, -1, 1)))))
+                sizes[name].append(float(np.sqrt(np.square(found - theta).mean())))
+        for name in METHODS:
+            errors[name] += [f"{np.mean(angles[name]):.1f}°", f"{np.mean(sizes[name]):.3f}"]
+    headings = ["method", *(f"{kind}: {what}" for kind in KINDS for what in ("angle", "error")), "s", "must be told"]
+    rows = [
+        [name, *errors[name], number(seconds[name] / (len(KINDS) * logs)), told]
+        for name, (_, told, _) in METHODS.items()
+    ]
+    about = f"LinUCB, alpha={ALPHA:g}, d={FEATURES}, K={ARMS}, T={rounds}, {logs} logs of each kind, means over logs."
+    return f"{about}\n\n{markdown(headings, rows)}"
