@@ -21,7 +21,7 @@ from bench.report import markdown, number
 from bench.setting import Effort
 from unbandit import FIT, ContextInstance, ContextLog, LinUCB, context_posterior
 
-FEATURES, ARMS, ROUNDS, LOGS = 5, 5, 300, 10
+FEATURES, ARMS, ROUNDS, LOGS = 5, 5, 300, 24
 ALPHA, RIDGE, SIGMA = 1.0, 1.0, 0.5
 GENRES, FILMS, MOST_GENRES = 5, 60, 3
 BURN_IN = 1 / 3  # share of the log that suffix imitation leaves out
@@ -151,6 +151,12 @@ def film_offers(generator: np.random.Generator, rounds: int) -> Floats:
     return np.asarray(films[shown] * tastes)
 
 
+def _typical(values: list[float], digits: int) -> str:
+    """Write the mean with its standard error."""
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{np.mean(values):.{digits}f} ± {error:.{digits}f}"
+
+
 KINDS = {"normal features": normal_offers, "films and tastes": film_offers}
 
 
@@ -178,11 +184,12 @@ def table(effort: Effort) -> str:
                 angles[name].append(float(np.degrees(np.arccos(np.clip(cosine, -1, 1)))))
                 sizes[name].append(float(np.sqrt(np.square(found - theta).mean())))
         for name in METHODS:
-            errors[name] += [f"{np.mean(angles[name]):.1f}°", f"{np.mean(sizes[name]):.3f}"]
+            errors[name] += [f"{_typical(angles[name], 1)}°", _typical(sizes[name], 3)]
     headings = ["method", *(f"{kind}: {what}" for kind in KINDS for what in ("angle", "error")), "s", "must be told"]
     rows = [
         [name, *errors[name], number(seconds[name] / (len(KINDS) * logs)), told]
         for name, (_, told, _) in METHODS.items()
     ]
-    about = f"LinUCB, alpha={ALPHA:g}, d={FEATURES}, K={ARMS}, T={rounds}, {logs} logs of each kind, means over logs."
+    about = f"LinUCB, alpha={ALPHA:g}, d={FEATURES}, K={ARMS}, T={rounds}, {logs} logs of each kind; means over logs, "
+    about += "with standard errors."
     return f"{about}\n\n{markdown(headings, rows)}"

@@ -77,6 +77,27 @@ def test_a_rule_that_does_not_fit_is_an_error_if_strict(unbandit, refused):
     assert "--strict" in refused(2, *read, *wrong, "--strict", "--no-check")
 
 
+def test_a_report_shows_coefficients_and_whether_the_rule_fits(unbandit, refused):
+    simulated(unbandit, "--arms", "A,B,C", rounds=40)
+    done = unbandit("report", "log.csv", *FEATURES, "-o", "log.html")
+    assert done.code == 0, done.err
+    page = Path("log.html").read_text()
+    for said in (
+        "Every coefficient",
+        ">x2<",
+        "Whether the rule fits",
+        "do not explain the choices far better",
+        "SHA-256",
+    ):
+        assert said in page
+    assert "All rewards are hidden" in page
+    assert "The choices show" in done.out
+    assert "--truth: expected without --features" in refused(2, "report", "log.csv", *FEATURES, "--truth", "truth.csv")
+    wrong = ("--rule", "lin-epsilon-greedy:epsilon=0.99", "--sigma", "0.5", "--features", "x1,x2", "--particles", "200")
+    assert unbandit("report", "log.csv", *wrong, "--strict").code == 4
+    assert "does not fit" in Path("report.html").read_text()
+
+
 def test_every_demonstration_is_a_learner_of_its_own(unbandit, refused):
     table = simulated(unbandit, "--runs", "2", rounds=40)
     assert table.columns[0] == "demonstration"

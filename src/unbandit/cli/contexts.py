@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,45 @@ MOST_ARMS = 10  # of which the probability to be the best is printed
 
 def estimate(given: Mapping[str, Any]) -> None:
     """Estimate the coefficients of a log with contexts, given the parameters of the command by name."""
+    output = given["output"]
+    printer.check_output(output, ".json")
+    log, answer = _answered(given)
+    written = f"{len(answer.to_frame()):,} coefficients"
+    pieces = partial(_pieces, answer)
+    if printer.deliver(answer, output, given["as_json"], json_pieces=pieces, written=written):
+        if output is None:
+            _print(answer)
+        _print_notices(log, answer)
+    printer.insist(answer.check, given["strict"])
+
+
+def report(given: Mapping[str, Any]) -> None:
+    """Write a report of a log with contexts."""
+    from unbandit import reporting
+
+    for name in ("population", "truth"):
+        if given[name]:
+            text = f"expected without {option('features')}: reports of logs with features have none yet."
+            raise ParameterError(text, parameter=name, value=given[name], remedy="Leave it out.")
+    logs, output, pdf = given["logs"], given["output"], given["pdf"]
+    log, answer = _answered(given)
+    source = reporting.LogSource.of_file(logs[0]) if len(logs) == 1 and logs[0] != "-" else None
+    command = shlex.join(["unbandit", *sys.argv[1:]])
+    written = reporting.context_report(
+        log, answer, source=source, command=command, seed=given["seed"] or 0, audience=shell_option
+    )
+    written.write(output)
+    if pdf is not None:
+        reporting.write_pdf(written.html, pdf)
+    out = printer.console()
+    out.print(written.sentence)
+    _print_notices(log, answer)
+    out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
+    printer.insist(answer.check, given["strict"])
+
+
+def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
+    """Read the log that a command is given, and estimate its coefficients."""
     from unbandit.contexts import ContextLog
     from unbandit.contexts.result import estimate_contexts
     from unbandit.contexts.rule import linear_rule_or_family
@@ -51,8 +92,6 @@ def estimate(given: Mapping[str, Any]) -> None:
         raise ParameterError(text, parameter="sigma", remedy=f"Give it as in {option('sigma', 0.5)}.")
     deviation = _prior_deviation(given["prior"])
     check = options.read_check(given["no_check"], given["strict"]) is not False
-    output = given["output"]
-    printer.check_output(output, ".json")
     names = ("columns", "arms", "sheet", "no_header")
     reading = options.read_layout(*(given[name] for name in names))
     features = options.read_names(given["features"], "features")
@@ -62,23 +101,20 @@ def estimate(given: Mapping[str, Any]) -> None:
         with printer.answering(options.log_name(*logs)):
             answer = estimate_contexts(
                 log, rule, sigma=given["sigma"], prior=deviation, level=given["level"], particles=given["particles"],
-                seed=given["seed"] or 0, predict=given["predict"], layout=Layout(None, not given["no_header"]),
+                seed=given["seed"] or 0, predict=given.get("predict"), layout=Layout(None, not given["no_header"]),
                 check=check,
             )  # fmt: skip
-    written = f"{len(answer.to_frame()):,} coefficients"
-    pieces = partial(_pieces, answer)
-    if printer.deliver(answer, output, given["as_json"], json_pieces=pieces, written=written):
-        if output is None:
-            _print(answer)
-        warnings = [notice for notice in answer.notices if notice not in log.reading]
-        printer.print_notices(warnings, log.reading)
-    printer.insist(answer.check, given["strict"])
+    return log, answer
+
+
+def _print_notices(log: ContextLog, answer: ContextEstimate) -> None:
+    printer.print_notices([notice for notice in answer.notices if notice not in log.reading], log.reading)
 
 
 def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:
     """Refuse options that mean nothing for a log with contexts."""
     for name, usual in others.items():
-        if given.get(name) not in (usual, [], ()):
+        if given.get(name, usual) not in (usual, [], ()):
             text = f"expected without it {where}: it is for logs without contexts."
             raise ParameterError(text, parameter=name, value=given[name], remedy="Leave it out.")
 

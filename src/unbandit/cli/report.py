@@ -39,6 +39,7 @@ def report(
     constant: options.Constant = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    features: options.Features = None,
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
     duplicates: options.Duplicates = None,
@@ -63,7 +64,7 @@ def report(
     One HTML file that needs no other. The answer in a sentence, the ranked table, figures, warnings in words, what was
     assumed, what cannot be known, how to reproduce it and how to cite it. LOG and all options but the last three are
     those of unbandit estimate; with --population those of unbandit population, and the report has its table, a forest
-    plot and every participant.
+    plot and every participant. With --features it is about the coefficients of a linear model.
 
     Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
     """
@@ -72,11 +73,17 @@ def report(
     from unbandit.reporting.provenance import read_log
     from unbandit.reporting.truth import read_truth
 
+    if features is not None:
+        from unbandit.cli import contexts
+
+        _check_files(logs[0] if len(logs) == 1 else None, output, pdf, truth)
+        contexts.report(context.params)
+        return
     if population:
         _report_population(context.params)
         return
     asked = EstimateCommand.read(context.params)
-    _check_files(asked, output, pdf, truth)
+    _check_files(asked.log, output, pdf, truth)
     with printer.working("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
         log, source = read_log(asked.log, **asked.reading)
@@ -110,7 +117,7 @@ def _report_population(given: Mapping[str, Any]) -> None:
             raise ParameterError(text, parameter=name, value=given[name])
     asked, output, pdf = EstimateCommand.read(given), given["output"], given["pdf"]
     rule = parse_rule(given["rule"])
-    _check_files(asked, output, pdf, None)
+    _check_files(asked.log, output, pdf, None)
     told = {name: given[name] for name in POPULATION_OPTIONS if given[name] is not None}
     with printer.working("Reading the log") as status:
         log, source = read_log(asked.log, **asked.reading)
@@ -129,12 +136,12 @@ def _report_population(given: Mapping[str, Any]) -> None:
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
 
 
-def _check_files(asked: EstimateCommand, output: str, pdf: str | None, truth: str | None) -> None:
+def _check_files(log: object, output: str, pdf: str | None, truth: str | None) -> None:
     """Refuse what cannot be written or printed before any work is done."""
     if not output.lower().endswith((".html", ".htm")):
         refusal = f'expected a name that ends in .html; got "{output}". For paper, add {option("pdf", "PATH")}.'
         raise ParameterError(refusal, parameter="output")
-    if truth == "-" and asked.log == "-":
+    if truth == "-" and log == "-":
         raise ParameterError("standard input is the log already. Name a file.", parameter="truth")
     printer.check_folder(output)
     if pdf is None:

@@ -3,7 +3,14 @@
 import warnings
 from typing import Any
 
-from unbandit.plots.estimate import arms_with_intervals, errors, learning_curve, stretches, switching_moment
+from unbandit.plots.estimate import (
+    arms_with_intervals,
+    coefficients,
+    errors,
+    learning_curve,
+    stretches,
+    switching_moment,
+)
 from unbandit.plots.log import cumulative_pulls, timeline
 from unbandit.plots.notebook import BAR_STYLE, interval_bar
 from unbandit.plots.parts import INK, PALETTE, STYLE, address, png, save, svg
@@ -17,6 +24,7 @@ __all__ = [
     "STYLE",
     "address",
     "arms_with_intervals",
+    "coefficients",
     "cumulative_pulls",
     "densities",
     "errors",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from unbandit.checks import position
 from unbandit.errors import ParameterError
 from unbandit.formatting import label as short
+from unbandit.formatting import number, share
 from unbandit.plots import parts
 from unbandit.plots.parts import INK, LINES, PALETTE, SOFT, Look, Numbers, styled
 from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
@@ -19,6 +20,7 @@ from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from unbandit.contexts.posterior import ContextPosterior
     from unbandit.estimators.learning_curve import LearningCurve
     from unbandit.estimators.stretches import Stretches
     from unbandit.estimators.switching_moment import SwitchingMoment
@@ -46,6 +48,28 @@ class ArmRows:
         numbers = np.array([(row.value(quantity), *row.interval(quantity)) for row in rows], float).reshape(-1, 3)
         verdicts = np.array([row.verdict for row in rows], dtype=np.str_)
         return cls(tuple(row.arm for row in rows), tuple(f"{row.pulls:,}" for row in rows), verdicts, *unit * numbers.T)
+
+
+def coefficients(found: ContextPosterior, *, ax: Axes | None = None) -> Any:
+    """Draw every coefficient of a log with features: its expectation and interval, hollow where it is not estimated."""
+    names = [feature if arm is None else f"{feature}, {arm}" for feature, arm in found.names]
+    (low, high), places = found.interval(), np.arange(len(names))
+    known = np.array([verdict == "estimated" for verdict in found.verdicts])
+    colour = parts.LINES[0].colour
+    with parts.styled():
+        layout = parts.RowLayout(names, [number(value, 3) for value in found.mean], "value", ax=ax)
+        ends = min(float(low.min()), 0.0), max(float(high.max()), 0.0)
+        margin = 0.04 * (ends[1] - ends[0])
+        ticks = parts.even_ticks(ends[0] - margin, ends[1] + margin)
+        parts.put_scale(layout.axes, "x", ticks, f"coefficient, with its {share(found.level)} interval")
+        layout.axes.axvline(0, color=parts.SOFT, linewidth=0.9, linestyle=(0, (3, 2)), zorder=1)
+        parts.draw_bars(layout.axes, places, low, high, color=colour, linewidth=layout.size(1.6), zorder=2)
+        for chosen, face in ((known, colour), (~known, "white")):
+            layout.axes.plot(
+                found.mean[chosen], places[chosen], marker="o", linestyle="none", color=colour, markerfacecolor=face,
+                markersize=layout.size(5), zorder=3,
+            )  # fmt: skip
+    return layout.drawn
 
 
 def arms_with_intervals(

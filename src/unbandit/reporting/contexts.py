@@ -1,0 +1,128 @@
+"""The report of a log with features: coefficients, their figure, the best arm, and whether the rule fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unbandit.errors import Audience, python_option
+from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
+from unbandit.plots.estimate import coefficients
+from unbandit.reporting.figures import ReportFigure, as_figure
+from unbandit.reporting.page import Page, group_notices, main_part
+from unbandit.reporting.provenance import LogSource
+
+if TYPE_CHECKING:
+    from unbandit.contexts.log import ContextLog
+    from unbandit.contexts.posterior import ContextPosterior
+    from unbandit.contexts.result import ContextEstimate
+
+MOST_LEARNERS, MOST_ARMS = 20, 10  # of more, the first ones are shown
+
+WORDS = {
+    "coefficient": "By how much a reward grows, on average, if a feature grows by 1 and the others stay.",
+    "estimated": "The log shows the coefficient.",
+    "bounded": "The log narrows it, but half or more of the prior's deviation is left.",
+    "unseen": "The log says hardly anything about it: what is shown is the prior.",
+    "direction": "Choices compare offers. That shows which features matter more than others, long before it shows by "
+    "how much: the direction is known better than the length.",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class ContextReport(Page):
+    """A log with features ready to be read by people; `answer` is the `ContextEstimate` that it is about."""
+
+    answer: ContextEstimate
+
+
+def context_report(
+    log: ContextLog, answer: ContextEstimate, *, command: str, source: LogSource | None = None, seed: int = 0,
+    audience: Audience = python_option,
+) -> ContextReport:  # fmt: skip
+    """Write a report about what `estimate_contexts` found in a log; `command` is what reproduces it."""
+    found, learners = answer.posterior, list(answer.posteriors.items())[:MOST_LEARNERS]
+    title = "What a learner found out" + ("" if source is None else f": {shown(Path(source.name).name)}")
+    said, rule = context_sentence(answer), short_numbers(found.rule)
+    warnings = [each for each in answer.notices if each not in log.reading]
+    rounds = counted(sum(each.rounds for each in answer.posteriors.values()), "choice")
+    main = main_part(
+        "contexts.html", title=title, sentence=said, level=share(found.level),
+        overview=f"Read off {rounds} among {counted(len(log.arms), 'arm')}, made by {rule}. {_rewards(log)}",
+        warnings=group_notices(warnings, log.arms, audience),
+        notes=group_notices(log.reading, log.arms, audience),
+        learners=[_learner(answer, name, each) for name, each in learners],
+        left_out=len(answer.posteriors) - len(learners),
+        by_arm=found.names[0][1] is not None,
+        pictures=[_figure(each, name if answer.several else None) for name, each in learners[:1]],
+        check=_check(answer), words=WORDS, assumptions=_assumptions(answer, log), command=command, in_python=False,
+        source=source, seed=seed,
+    )  # fmt: skip
+    return ContextReport(title, said, main, answer)
+
+
+def context_sentence(answer: ContextEstimate) -> str:
+    """Say in one sentence which coefficients are known."""
+    found = answer.posterior
+    known = found.verdicts.count("estimated")
+    several = f" of the first of {counted(len(answer.posteriors), 'demonstration')}" if answer.several else ""
+    total = counted(len(found.names), "coefficient")
+    return (
+        f"The choices show {known:,} of {total}{several}; their direction is known to {number(found.angle, 2)} degrees "
+        f"and their length is {interval(*found.length())}."
+    )
+
+
+def _rewards(log: ContextLog) -> str:
+    if log.rewards is None:
+        return "All rewards are hidden."
+    return f"{int(np.isfinite(log.rewards).sum()):,} of {log.rounds:,} rewards are known, and used."
+
+
+def _learner(answer: ContextEstimate, name: str, found: ContextPosterior) -> dict[str, Any]:
+    """Return the tables of one demonstration."""
+    lows, highs = found.interval()
+    rows = zip(found.names, found.mean, lows, highs, found.verdicts, strict=True)
+    return {
+        "name": shown(name) if answer.several else "",
+        "rows": [
+            {"feature": shown(feature), "arm": None if arm is None else shown(arm), "value": number(value),
+             "interval": interval(low, high), "verdict": verdict}
+            for (feature, arm), value, low, high, verdict in rows
+        ],
+        "best": [(shown(arm), probability(chance)) for arm, chance in list(answer.best[name].items())[:MOST_ARMS]],
+    }  # fmt: skip
+
+
+def _figure(found: ContextPosterior, demonstration: str | None) -> ReportFigure:
+    """Draw the coefficients, and describe the figure for readers who cannot see it."""
+    low, high = found.interval()
+    away = int(((low > 0) | (high < 0)).sum())
+    of = "" if demonstration is None else f" of demonstration {shown(demonstration)}"
+    alt = f"Chart of {counted(len(found.names), 'coefficient')}{of}; intervals of {away:,} do not contain 0."
+    caption = f"Each row is a coefficient{of}: its expectation, hollow if it is not estimated, and its interval."
+    return as_figure(coefficients(found), "coefficients", "Coefficients with their intervals", caption, alt)
+
+
+def _check(answer: ContextEstimate) -> str:
+    """Say whether the rule fits."""
+    check = answer.check
+    if check.verdict == "not checked":
+        return "Whether the rule fits was not checked."
+    if check.verdict == "fits":
+        return f"Other rules and other numbers do not explain the choices far better ({check.chance})."
+    return f"The rule does not fit ({check.chance}): {check.reason} Do not rely on the numbers."
+
+
+def _assumptions(answer: ContextEstimate, log: ContextLog) -> dict[str, str]:
+    """Return what was taken for granted."""
+    found = answer.posterior
+    features = ", ".join(map(shown, log.feature_names))
+    return {
+        "rule": f"The learner chose by {short_numbers(found.rule)}, with these features alone: {features}.",
+        "rewards": f"Rewards are linear in them, with normal noise of deviation {number(found.sigma, 3)}.",
+        "prior": f"Beforehand every coefficient is normal around 0 with deviation {number(found.prior, 3)}.",
+    }
