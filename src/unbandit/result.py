@@ -225,12 +225,13 @@ class Estimate(Finding):
         for which in range(len(self.demonstrations)):
             yield from self._rows(which)
 
-    def _rows(self, which: int) -> Iterator[ArmEstimate]:
-        """Yield one demonstration's rows, in the order of the arms."""
+    def _rows(self, which: int, places: Sequence[int] | None = None) -> Iterator[ArmEstimate]:
+        """Yield one demonstration's rows: of all arms in their order, or of those at some places."""
         demonstration = self.demonstrations[which]
-        pulls, verdicts = self.columns.pulls[which].tolist(), self.columns.verdict[which].tolist()
-        numbers = [getattr(self.columns, name)[which].tolist() for name in NUMBERS]
-        for arm, count, verdict, *values in zip(self.arms, pulls, verdicts, *numbers, strict=True):
+        arms, chosen = (self.arms, slice(None)) if places is None else ([self.arms[at] for at in places], list(places))
+        pulls, verdicts = self.columns.pulls[which, chosen].tolist(), self.columns.verdict[which, chosen].tolist()
+        numbers = [getattr(self.columns, name)[which, chosen].tolist() for name in NUMBERS]
+        for arm, count, verdict, *values in zip(arms, pulls, verdicts, *numbers, strict=True):
             named = {name: None if math.isnan(value) else value for name, value in zip(NUMBERS, values, strict=True)}
             yield ArmEstimate(arm=arm, pulls=count, verdict=VERDICTS[verdict], demonstration=demonstration, **named)
 
@@ -255,24 +256,22 @@ class Estimate(Finding):
             return next(islice(rows, self.arms.index(str(arm)), None))
         raise KeyError(f"{key!r}: expected an arm among {', '.join(self.arms[:12])}")
 
-    def ranked(self, demonstration: str | None = None) -> list[ArmEstimate]:
+    def ranked(self, demonstration: str | None = None, most: int | None = None) -> list[ArmEstimate]:
         """Return the rows best first: by gap, then those only bounded, those never seen, and those that have no rank.
 
-        Of one demonstration, or of all, one after the other.
+        Of one demonstration, or of all, one after the other; of each the first `most`, if given.
         """
         if demonstration is None:
-            return [row for name in self.demonstrations for row in self.ranked(name)]
+            return [row for name in self.demonstrations for row in self.ranked(name, most)]
         which = checks.position("demonstration", demonstration, tuple(self.demonstrations))
-        best, order = set(self.best_by_demonstration[which]), {name: at for at, name in enumerate(VERDICTS)}
-
-        apart = set(self.apart(demonstration))
-
-        def place(row: ArmEstimate) -> tuple[bool, int, float, int]:
-            by = row.ratio if row.gap is None else row.gap
-            by = by if by is not None else row.gap_low if row.gap_low is not None else float("inf")
-            return row.arm in apart, 0 if row.arm in best else order[row.verdict], by, -row.pulls
-
-        return sorted(self._rows(which), key=place)
+        best, apart = set(self.best_by_demonstration[which]), set(self.apart(demonstration))
+        gap, low, ratio = (getattr(self.columns, name)[which] for name in ("gap", "gap_low", "ratio"))
+        by = np.where(np.isnan(gap), np.where(np.isnan(ratio), low, ratio), gap)
+        by = np.where(np.isnan(by), np.inf, by)
+        verdict = np.where([arm in best for arm in self.arms], 0, self.columns.verdict[which])
+        unranked = np.array([arm in apart for arm in self.arms])
+        order = np.lexsort((-self.columns.pulls[which].astype(np.int64), by, verdict, unranked))
+        return list(self._rows(which, order[:most].tolist()))
 
     def apart(self, demonstration: str) -> tuple[str, ...]:
         """Return the arms of a demonstration without a rank: their gaps are to another arm than those of the rest."""

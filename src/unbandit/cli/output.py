@@ -44,6 +44,7 @@ NARROW_WIDTH = 100  # a console with fewer columns does not show gaps and means 
 MOST_TABLES = 5  # of more demonstrations than this, only the first ones are printed
 WIDEST_CELL = 27  # of a value with its interval
 MOST_LINES = 40  # lines of a long table that are printed
+MOST_ARMS = 300  # arms of an estimate that are printed, best first
 
 TEXT: Mapping[str, Any] = {"overflow": "fold"}
 WORD: Mapping[str, Any] = {"no_wrap": True}
@@ -222,17 +223,19 @@ def write_truth(instance: Instance, path: str | Path) -> None:
     write_table(lambda: table, path)
 
 
-def say_left_out(out: Console, total: int, things: str) -> None:
+def say_left_out(out: Console, total: int, things: str, most: int = MOST_LINES) -> None:
     """Say how many lines of a long table are not printed."""
-    if total > MOST_LINES:
-        out.print(f"... and {total - MOST_LINES:,} more {things}: all of them with -o FILE or --json.")
+    if total > most:
+        out.print(f"... and {total - most:,} more {things}: all of them with -o FILE or --json.")
 
 
 def estimate_table(
     estimate: Estimate, demonstration: str, *, truth: Mapping[str, float] | None = None, unit: float = 1.0,
     value: str = "mean", digits: int | None = None, narrow: bool = False,
 ) -> Table:  # fmt: skip
-    """Return the table of one demonstration, best arm first; in a narrow console means replace the gaps."""
+    """Return the table of one demonstration, best arm first and not too long; in a narrow console without the gaps."""
+    import numpy as np
+
     from unbandit.formatting import interval
     from unbandit.reporting.truth import holds_truth
 
@@ -241,8 +244,9 @@ def estimate_table(
             return "-"
         return f"{value * unit:.4g}" if digits is None else f"{value * unit:,.{digits}f}"
 
-    rows = estimate.ranked(demonstration)
-    has = {name: any(getattr(row, name) is not None for row in rows) for name in ("gap", "gap_low", "mean", "ratio")}
+    which, numbers = list(estimate.demonstrations).index(demonstration), ("gap", "gap_low", "mean", "ratio")
+    rows = estimate.ranked(demonstration, MOST_ARMS)
+    has = {name: not np.isnan(getattr(estimate.columns, name)[which]).all() for name in numbers}
     gaps = (has["gap_low"] or (has["gap"] and not has["ratio"])) and not (has["mean"] and narrow)
     ends = f"{estimate.level * 100:g}% interval"
     longest = min(16, max(len(row.arm) for row in rows))
@@ -279,6 +283,7 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
         if several:
             out.print(printable(f"demonstration {demonstration}"))
         out.print(estimate_table(estimate, demonstration, narrow=out.width < NARROW_WIDTH))
+        say_left_out(out, len(estimate.arms), "arms", MOST_ARMS)
     if len(shown) < len(estimate.demonstrations):
         left = len(estimate.demonstrations) - len(shown)
         out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")

@@ -292,10 +292,10 @@ def _procedure_2(
     own, of_best, rounds = (pulls,) * 3 if counts_only else (_fixed(each) for each in tallies.at_switching)
     last = _fixed(np.empty((0, 0), np.int64) if counts_only or tallies.last is None else tallies.last)
 
-    looks = _fixed(np.empty((0, 0, 0), np.int64) if tallies.looks is None else tallies.looks)
+    looks = None if tallies.looks is None else _fixed(tallies.looks)
 
     def counts() -> Sequence[Counts]:
-        if looks.size:
+        if looks is not None:
             return [looks[..., at] for at in (0, 1, 3, 4, 6, 7, 8, 9)]
         opening = np.minimum(pulls, rule.initial)
         before = np.maximum(own - rule.batch, rule.initial)

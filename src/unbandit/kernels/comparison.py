@@ -75,11 +75,12 @@ def _best_mean(
 @compiled
 def compare_index(
     rules: Any, assumed: Assumptions, reading: int, pulls: Integers, last: Integers, own: Integers, of_best: Integers,
-    rounds: Integers, looks: Integers, best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers,
+    rounds: Integers, looks: Integers | None, best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers,
 ) -> None:  # fmt: skip
     """Fill in what demonstrations of an index rule say about every arm's gap.
 
-    Counts are those of `Tallies`; `last` may have no rows, and `looks` has some only where rewards are late.
+    Counts are those of `Tallies`; `last` may have no rows, and there are `looks` only where rewards are late
+    (where there are none, nothing is compiled for them).
     The `reading` is `ONE_SIDED` (Procedure 2), `TWO_SIDED`, or `COUNTS_ONLY`: all indices are taken as equal before the
     last round. Filled in are which arm was pulled most (`best`), the verdicts, `numbers` (`COLUMNS`) and, if it has
     rows, `at_the_end`: how much larger the gap is that the last round shows (0 where no mean gives one) than that of
@@ -101,8 +102,7 @@ def compare_index(
             at_anchor = own[d, anchor], of_best[d, anchor], rounds[d, anchor]
             mean = _best_mean(rule, assumed, top, *at_anchor, assumed.initial)
             ended = rounds[d, top] + 1
-        late = looks.shape[0] > 0
-        if late:
+        if looks is not None:
             seen = looks[d, anchor]
             mean = _best_mean(rule, assumed, top, seen[0], seen[1], seen[2] - 1, 0)
         if assumed.shifts and assumed.anchor >= 0 and assumed.anchor != top:
@@ -111,7 +111,7 @@ def compare_index(
             count = pulls[d, arm]
             if arm == top:
                 compared = without_comparison(BEST, 0.0)
-            elif late:
+            elif looks is not None:
                 seen = looks[d, arm]
                 known = Looks(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7], seen[8], seen[9])
                 compared = bracket_delayed_arm(rule, assumed, mean, count, most, known)
@@ -127,11 +127,12 @@ def compare_index(
             _fill(compared, d, arm, verdict, numbers)
             if at_the_end.shape[0] > 0:
                 further = math.nan
-                if compared.verdict == ESTIMATED and late:
-                    seen = looks[d, arm]
-                    gap, _ = gap_and_slope(rule, assumed.shifts, mean, seen[3], seen[4], seen[5])
-                    then, _ = gap_and_slope(rule, assumed.shifts, mean, seen[3], seen[1], seen[2])
-                    further = (gap if gap == gap else 0.0) - then
+                if looks is not None:
+                    if compared.verdict == ESTIMATED:
+                        seen = looks[d, arm]
+                        gap, _ = gap_and_slope(rule, assumed.shifts, mean, seen[3], seen[4], seen[5])
+                        then, _ = gap_and_slope(rule, assumed.shifts, mean, seen[3], seen[1], seen[2])
+                        further = (gap if gap == gap else 0.0) - then
                 elif compared.verdict == ESTIMATED:
                     gap, _ = gap_and_slope(rule, assumed.shifts, mean_at_end, count, most, end + 1)
                     then = compared.gap

@@ -9,7 +9,7 @@ step is that of `philox` and `normal_from_word`, in the same order and without f
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
@@ -19,7 +19,7 @@ from unbandit.kernels.formula import index_value
 from unbandit.kernels.rng import philox
 
 WIDTH = 8
-STRETCH, BLOCK, HALF = WIDTH, 2 * WIDTH, WIDTH // 2  # a block of the generator serves two pulls
+BLOCK = 2 * WIDTH  # a block of the generator serves two pulls
 ZERO, ONE, TWO, SIXTEEN = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(BLOCK)
 
 _INTEGER, _FLOAT, _PLACE = ir.IntType(64), ir.DoubleType(), ir.IntType(32)
@@ -91,9 +91,9 @@ def _coefficients(builder: Any, table: Any, rows: Any) -> list[Any]:
         for lane in range(WIDTH):
             if lane & size == 0:
                 even = [place + (WIDTH - size if place & size else 0) for place in range(WIDTH)]
-                pair = lines[lane], lines[lane + size]
-                turned[lane] = _shuffle(builder, *pair, even)
-                turned[lane + size] = _shuffle(builder, *pair, [place + size for place in even])
+                one, other = lines[lane], lines[lane + size]
+                turned[lane] = _shuffle(builder, one, other, even)
+                turned[lane + size] = _shuffle(builder, one, other, [place + size for place in even])
         lines = turned
     return lines
 
@@ -113,72 +113,61 @@ def _normals(builder: Any, table: Any, word: Any) -> Any:
     return builder.bitcast(builder.xor(value, builder.and_(word, _each(1 << 63))), _FLOATS)
 
 
-@intrinsic
-def _fill_normal(typing: Any, halves: Any, fixed: Any, table: Any, moments: Any, out: Any, places: Any) -> Any:
-    """Write eight normal rewards of each of two stretches of pulls to `out`, at two places.
+def _generate_rewards(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Write the code of `_fill_normal`: `BLOCK` normal rewards to `out[at]` and behind it.
 
-    `halves` has the arm and the first block of the generator of either, `fixed` the run, the stream and the key,
-    `moments` both means and the deviation.
+    The first argument is the number of the generator's first block; `fixed` has the other counters and the key, and
+    `moments` the mean and the deviation.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        halves, fixed, table, moments, out, places = arguments
-        coefficients = context.make_array(signature.args[2])(context, builder, table).data
-
-        def both(values: Any, one: int, other: int, kind: Any = _INTEGERS) -> Any:
-            ends = [_spread(builder, builder.extract_value(values, place), kind) for place in (one, other)]
-            return _shuffle(builder, *ends, [0] * HALF + [WIDTH] * HALF)  # type: ignore[call-arg]
-
-        lanes = ir.Constant(_INTEGERS, [ir.Constant(_INTEGER, lane % HALF) for lane in range(WIDTH)])
-        others = [_spread(builder, builder.extract_value(fixed, place)) for place in range(4)]
-        counters = [builder.add(both(halves, 2, 3), lanes), both(halves, 0, 1), *others]
-        first, *rest = (builder.and_(counter, _each(0xFFFFFFFF)) for counter in counters)
-        means, sigma = both(moments, 0, 1, _FLOATS), _spread(builder, builder.extract_value(moments, 2), _FLOATS)
-        rewards = [
-            builder.fadd(means, builder.fmul(sigma, _normals(builder, coefficients, word)))
-            for word in _philox_vectors(builder, first, rest)
-        ]
-        start = context.make_array(signature.args[4])(context, builder, out).data
-        for half in (0, 1):
-            in_turn = [lane + WIDTH * word for lane in range(HALF * half, HALF * half + HALF) for word in (0, 1)]
-            address = builder.gep(start, [builder.extract_value(places, half)])
-            vector = _shuffle(builder, *rewards, in_turn)  # type: ignore[call-arg]
-            builder.store(vector, builder.bitcast(address, _FLOATS.as_pointer()), align=8)
-        return context.get_dummy_value()
-
-    integers, numbers = (types.UniTuple(kind, size) for kind, size in ((types.uint64, 4), (types.float64, 3)))
-    return types.void(integers, integers, table, numbers, out, types.UniTuple(types.uint64, 2)), generate
+    block, fixed, table, moments, out, at = arguments
+    coefficients = context.make_array(signature.args[2])(context, builder, table).data
+    lanes = ir.Constant(_INTEGERS, [ir.Constant(_INTEGER, lane) for lane in range(WIDTH)])
+    others = [_spread(builder, builder.extract_value(fixed, place)) for place in range(5)]
+    counters = [builder.add(_spread(builder, block), lanes), *others]
+    first, *rest = (builder.and_(counter, _each(0xFFFFFFFF)) for counter in counters)
+    mean, sigma = (_spread(builder, builder.extract_value(moments, place), _FLOATS) for place in (0, 1))
+    even, odd = (
+        builder.fadd(mean, builder.fmul(sigma, _normals(builder, coefficients, word)))
+        for word in _philox_vectors(builder, first, rest)
+    )
+    start = context.make_array(signature.args[4])(context, builder, out).data
+    for half in (0, WIDTH // 2):
+        in_turn = [lane + WIDTH * word for lane in range(half, half + WIDTH // 2) for word in (0, 1)]
+        address = builder.gep(start, [builder.add(at, ir.Constant(_INTEGER, 2 * half))])
+        vector = _shuffle(builder, even, odd, in_turn)
+        builder.store(vector, builder.bitcast(address, _FLOATS.as_pointer()), align=8)
+    return context.get_dummy_value()
 
 
-class Stretch(NamedTuple):
-    """Eight consecutive pulls of an arm: the arm, the first pull (counted from 0, even), and where rewards go."""
-
-    arm: np.uint64
-    pull: np.uint64
-    at: np.uint64
+def _typed_rewards(typing: Any, block: Any, fixed: Any, table: Any, moments: Any, out: Any, at: Any) -> Any:
+    five, two = types.UniTuple(types.uint64, 5), types.UniTuple(types.float64, 2)
+    return types.void(types.uint64, five, table, two, out, types.uint64), _generate_rewards
 
 
-def draw_rewards(bandit: Bandit, run: np.uint64, one: Stretch, other: Stretch, out: Numbers) -> None:
-    """Write the rewards of two stretches of eight pulls to `out`. Compiled loops draw normal rewards in vectors."""
-    for arm, pull, at in (one, other):
-        for place in range(np.uint64(STRETCH)):
-            out[at + place] = reward(bandit, run, arm, pull + place)
+_fill_normal: Any = intrinsic(_typed_rewards)
 
 
-def _draw_in_vectors(bandit: Bandit, run: np.uint64, one: Stretch, other: Stretch, out: Numbers) -> None:
-    key_low, key_high = bandit.key
-    means = bandit.means[one.arm], bandit.means[other.arm]
+def draw_rewards(bandit: Bandit, run: np.uint64, arm: np.uint64, pull: np.uint64, out: Numbers, at: np.uint64) -> None:
+    """Write the rewards of `BLOCK` pulls of an arm, from pull `pull` on, to `out[at]` and behind it.
+
+    Pulls are counted from 0, and the first is even. Compiled loops draw normal rewards in vectors.
+    """
+    for place in range(SIXTEEN):
+        out[at + place] = reward(bandit, run, arm, pull + place)
+
+
+def _draw_in_vectors(
+    bandit: Bandit, run: np.uint64, arm: np.uint64, pull: np.uint64, out: Numbers, at: np.uint64
+) -> None:
+    mean, (key_low, key_high) = bandit.means[arm], bandit.key
     if bandit.bernoulli:
-        for stretch, mean in ((one, means[0]), (other, means[1])):
-            for block in range(np.uint64(HALF)):
-                words = philox((stretch.pull >> ONE) + block, stretch.arm, run, REWARDS, key_low, key_high)
-                at = stretch.at + TWO * block
-                out[at] = reward_from_word(words[0], mean, bandit.sigma, True, bandit.table)
-                out[at + ONE] = reward_from_word(words[1], mean, bandit.sigma, True, bandit.table)
+        for block in range(np.uint64(WIDTH)):
+            first, second = philox((pull >> ONE) + block, arm, run, REWARDS, key_low, key_high)
+            out[at + TWO * block] = reward_from_word(first, mean, bandit.sigma, True, bandit.table)
+            out[at + TWO * block + ONE] = reward_from_word(second, mean, bandit.sigma, True, bandit.table)
     else:
-        halves = (one.arm, other.arm, one.pull >> ONE, other.pull >> ONE)
-        fixed, moments = (run, REWARDS, key_low, key_high), (means[0], means[1], bandit.sigma)
-        _fill_normal(halves, fixed, bandit.table, moments, out, (one.at, other.at))  # type: ignore[call-arg]
+        fixed = (arm, run, REWARDS, key_low, key_high)
+        _fill_normal(pull >> ONE, fixed, bandit.table, (mean, bandit.sigma), out, at)
 
 
 @overload(draw_rewards, strict=False, jit_options={"error_model": "numpy", "forceinline": True})
@@ -189,7 +178,7 @@ def _compiled_draw(*_: Any) -> Any:
 class Ahead(NamedTuple):
     """The pulls of each arm that are drawn ahead, a block of them at a time.
 
-    An arm's running minima of the index after each pull of its block end at place `BLOCK (arm + 1)` of `minima`.
+    From place `BLOCK arm` on, `minima` has the arm's running minimum of the index after each pull of its block.
     """
 
     ends: Words  # pulls drawn, per arm
@@ -204,40 +193,15 @@ def new_ahead(arms: int) -> Ahead:
 
 
 @inlined
-def _follow(bandit: Bandit, parameters: Any, arm: np.uint64, at: np.uint64, minimum: float, ahead: Ahead) -> None:
-    """Turn the rewards from place `at` of `minima` on, to the end of the arm's block, into running minima."""
-    total, n = ahead.totals[arm], ahead.ends[arm]
-    stop = min(at - at % SIXTEEN + SIXTEEN, at + np.uint64(bandit.horizon) - n)  # no formula is for more pulls
-    for place in range(at, stop):
+def draw_ahead(bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, minimum: float, ahead: Ahead) -> None:
+    """Draw an arm's next 16 pulls; `minimum` is its running minimum before them."""
+    start, n, total = arm * SIXTEEN, ahead.ends[arm], ahead.totals[arm]
+    draw_rewards(bandit, run, arm, n, ahead.minima, start)
+    for place in range(start, start + min(SIXTEEN, np.uint64(bandit.horizon) - n)):  # no formula is for more pulls
         n += ONE
         total += ahead.minima[place]
         index = index_value(parameters, total * inverse_of(bandit.inverse, n), n, ONE)
         minimum = index if index < minimum else minimum
         ahead.minima[place] = minimum
-    ahead.ends[arm] += at - at % SIXTEEN + SIXTEEN - at
+    ahead.ends[arm] += SIXTEEN
     ahead.totals[arm] = total
-
-
-@inlined
-def begin_ahead(bandit: Bandit, parameters: Any, run: np.uint64, few: bool, ahead: Ahead) -> None:
-    """Begin a run: forget what was drawn. If each arm needs `few` pulls, draw eight of each, for two arms at once."""
-    arms = np.uint64(bandit.means.size)
-    for arm in range(arms):
-        ahead.ends[arm], ahead.totals[arm] = ZERO, 0.0
-    if few:
-        for arm in range(ZERO, arms, TWO):
-            other, at = min(arm + ONE, arms - ONE), arm * SIXTEEN + np.uint64(STRETCH)
-            last = other * SIXTEEN + np.uint64(STRETCH)
-            draw_rewards(bandit, run, Stretch(arm, ZERO, at), Stretch(other, ZERO, last), ahead.minima)
-            _follow(bandit, parameters, arm, at, np.inf, ahead)
-            if other > arm:
-                _follow(bandit, parameters, other, last, np.inf, ahead)
-
-
-@inlined
-def draw_ahead(bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, minimum: float, ahead: Ahead) -> None:
-    """Draw an arm's next 16 pulls; `minimum` is its running minimum before them."""
-    at, pull = arm * SIXTEEN, ahead.ends[arm]
-    eight = np.uint64(STRETCH)
-    draw_rewards(bandit, run, Stretch(arm, pull, at), Stretch(arm, pull + eight, at + eight), ahead.minima)
-    _follow(bandit, parameters, arm, at, minimum, ahead)

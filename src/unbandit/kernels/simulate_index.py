@@ -18,13 +18,12 @@ from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rewards import BLOCK, Ahead, begin_ahead, draw_ahead, new_ahead
+from unbandit.kernels.rewards import BLOCK, Ahead, draw_ahead, new_ahead
 from unbandit.kernels.rng import philox, uniform_from_word
 
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 SIGN, SHIFT_63, ALL_BITS = np.uint64(1 << 63), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 TIES = np.uint64(2)  # the tape's stream 2
-FEW_PULLS = 24  # per arm, up to which the first block of rewards is a short one
 AT_ONCE = np.uint64(32)  # actions written at a time
 WINDOW = 32768  # rounds merged at a time, at least: few enough for the cache, many enough for each arm
 
@@ -239,7 +238,6 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
     window = max(WINDOW, 8 * arms)
     guide = level_guide(parameters, bandit.sample, arms, horizon)
     states = ArmStates(np.empty(arms, np.uint64), np.empty(arms), new_ahead(arms))
-    few = horizon < FEW_PULLS * arms
     written = np.empty(arms, np.uint64)
     room = min(horizon, window) * 2 + arms * 2 + 8
     levels, tags = np.empty(room), np.empty(room, np.uint64)
@@ -247,10 +245,10 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
     for run in range(runs):
         arrange(bandit, run)
         row = actions[run]
-        begin_ahead(bandit, parameters, np.uint64(first_run + run), few, states.ahead)
         # --- the opening: every arm once, its index being infinite before ---
         for arm in range(arms):
             states.pulls[arm], states.lowest[arm], written[arm] = ZERO, np.inf, ONE
+            states.ahead.ends[arm], states.ahead.totals[arm] = ZERO, 0.0
         done = min(arms, horizon)
         for arm in range(done):
             row[arm] = arm

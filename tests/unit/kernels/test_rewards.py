@@ -48,8 +48,8 @@ def compiled_normals(given, table, out):
 
 
 @compiled
-def compiled_draw(bandit, run, one, other, out):
-    rewards.draw_rewards(bandit, run, one, other, out)
+def compiled_draw(bandit, run, arm, pull, out, at):
+    rewards.draw_rewards(bandit, run, arm, pull, out, at)
 
 
 @given(st.lists(words, min_size=8, max_size=8))
@@ -61,18 +61,13 @@ def test_a_vector_has_the_normals_of_its_words(drawn):
 
 @pytest.mark.parametrize("noise", [0.7, Bernoulli()], ids=["Gaussian", "Bernoulli"])
 @pytest.mark.parametrize("seed", [0, 2**64 - 1])
-def test_stretches_of_two_arms_are_those_of_the_tape(noise, seed):
+def test_a_block_has_the_rewards_of_the_tape(noise, seed):
     instance, run = Instance([0.9, 0.2, 0.5], noise), 2**32 - 1
     bandit, out, plain = laid_out(instance, 100, seed), np.empty(20), np.empty(20)
-    for arms, pulls in (((0, 2), (0, 0)), ((1, 1), (40, 48)), ((2, 0), (2, 2**33 - 8))):
-        one, other = (
-            rewards.Stretch(np.uint64(arm), np.uint64(pull), np.uint64(at))
-            for arm, pull, at in zip(arms, pulls, (1, 11), strict=True)
-        )
-        compiled_draw(bandit, np.uint64(run), one, other, out)
+    for arm, pull in ((0, 0), (1, 40), (2, 2**33 - 16)):
+        given = np.uint64(run), np.uint64(arm), np.uint64(pull)
+        compiled_draw(bandit, *given, out, np.uint64(3))
         with np.errstate(over="ignore"):
-            rewards.draw_rewards(bandit, np.uint64(run), one, other, plain)
-        for stretch in (one, other):
-            own = slice(int(stretch.at), int(stretch.at) + 8)
-            expected = Tape(seed).reward(instance, run, int(stretch.arm), int(stretch.pull) + np.arange(1, 9))
-            assert out[own].tolist() == expected.tolist() == plain[own].tolist()
+            rewards.draw_rewards(bandit, *given, plain, np.uint64(3))
+        expected = Tape(seed).reward(instance, run, arm, pull + np.arange(1, 17)).tolist()
+        assert out[3:19].tolist() == expected == plain[3:19].tolist()
