@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 from bench.report import Row, rate
@@ -21,7 +22,7 @@ def _row(arms: int, horizon: int, runs: int, repeats: int) -> Row:
         "counts": partial(RULE.evidence, instance, horizon, runs=runs, threads=1),
         "log": partial(RULE.demonstrate, instance, horizon, runs=runs, threads=1),
     }
-    times = best_seconds(calls, repeats)
+    times = best_seconds(calls, repeats, time.process_time)
     counts, log = (horizon * runs / times[name] for name in ("counts", "log"))
     title = f"UCB, counts only, K={arms:,}, T={horizon:,}"
     return Row.at_least(title, rate(counts), f"full log, {rate(log)}", counts / log, 2)

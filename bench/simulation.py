@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -33,11 +34,11 @@ class Case:
 
 
 CASES = (
-    Case(2, 2000, 10_000, 2000, 2000, 2000, 20, times_plain=4, times_peers=300),
-    Case(4, 2000, 10_000, 2000, 2000, 2000, 20, times_plain=4, times_peers=300),
-    Case(20, 2000, 10_000, 2000, 1000, 2000, 10, times_plain=4, times_peers=300),
-    Case(224, 2000, 1000, 2000, 250, 500, 5, times_plain=8),
-    Case(12_979, 1_000_000, 1, 100_000, 1, 30, 1, times_plain=150),
+    Case(2, 2000, 10_000, 2000, 2000, 2000, 20, times_plain=6, times_peers=500),
+    Case(4, 2000, 10_000, 2000, 2000, 2000, 20, times_plain=6, times_peers=500),
+    Case(20, 2000, 10_000, 2000, 1000, 2000, 10, times_plain=5, times_peers=500),
+    Case(224, 2000, 1000, 2000, 250, 500, 5, times_plain=16),
+    Case(12_979, 1_000_000, 1, 100_000, 1, 30, 1, times_plain=500),
 )
 
 SLOWER = {"mabwiser": 10}
@@ -71,7 +72,7 @@ def _measure(case: Case, ready: list[str], effort: Effort) -> dict[str, float]:
         peer_runs = max(1, case.peer_runs // SLOWER.get(name, 1))
         calls[name] = partial(peers.PEERS[name], instance.means, SIGMA, level, peer_rounds, peer_runs)
         rounds[name] = peer_rounds * peer_runs
-    times = best_seconds(calls, effort.repeats)
+    times = best_seconds(calls, effort.repeats, time.process_time)
     return {name: rounds[name] / time for name, time in times.items()}
 
 

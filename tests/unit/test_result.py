@@ -99,6 +99,17 @@ def test_ranks_go_by_gap_then_bounds_then_arms_never_seen():
     result = answered(ActionLog.from_counts(pulls))
     assert [row.arm for row in result.ranked()] == ["best", "near", "far", "worst", "once", "never"]
     assert [row.arm for row in result] == list(pulls)
+    assert [row.arm for row in result.ranked(most=2)] == ["best", "near"]
+
+
+def test_only_the_first_of_many_arms_are_printed(capsys):
+    from unbandit.cli.output import MOST_ARMS, print_estimate
+
+    pulls = {f"arm_{at}": 3 + at for at in range(MOST_ARMS + 5)}
+    print_estimate(answered(ActionLog.from_counts(pulls)))
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("arm_" in line for line in lines) == MOST_ARMS
+    assert lines[-1] == "... and 5 more arms: all of them with -o FILE or --json."
 
 
 def test_arms_that_may_be_best_rank_first():
