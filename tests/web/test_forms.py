@@ -14,6 +14,7 @@ from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.demonstrators.base import known_rules
 from unbandit.web.fields import Field, FieldErrors, field_content, field_of, identifier, read_field
 from unbandit.web.forms import (
+    PLAIN_NAMES,
     page_option,
     read_columns,
     read_options,
@@ -65,7 +66,7 @@ def test_every_rule_has_a_form_with_all_of_its_parameters() -> None:
     assert [form.name for form in rule_forms()] == list(rules())
     for name, rule in rules().items():
         form = form_of(name)
-        assert form.summary == rule.summary()
+        assert form.summary == PLAIN_NAMES.get(form.name, ("", "", rule.summary()))[2]
         choosable = {
             f"{name}.{key}"
             for key, info in rule.model_fields.items()
@@ -95,13 +96,21 @@ def test_a_rule_typed_into_its_form_is_that_rule(name: str, parameters: dict[str
     assert parse_rule(text) == rules()[name](**parameters)
 
 
-def test_rules_are_grouped_by_kind() -> None:
+def test_rules_are_grouped_by_who_uses_them() -> None:
     groups = {group.title: [rule.name for rule in group.rules] for group in rule_groups()}
     assert sum(map(len, groups.values())) == len(rules())
-    assert "ucb" in groups["Rules that score"]
-    assert "sae" in groups["Rules that eliminate"]
-    assert "thompson" in groups["Rules that draw lots"]
+    assert groups["People and animals"][0] == "learning-softmax"
+    assert groups["Software"][:3] == ["thompson", "ucb1", "epsilon-greedy"]
+    assert "sae" in groups["Experiments and trials"]
     assert groups["Rules that reveal no values"] == ["explore-then-commit", "uniform"]
+    assert "Other rules" not in groups  # every rule of this package has a plain name
+
+
+def test_plain_names_are_of_rules_that_there_are() -> None:
+    assert set(PLAIN_NAMES) <= set(rules())
+    titles = [title for _, title, _ in PLAIN_NAMES.values()]
+    assert len(set(titles)) == len(titles)
+    assert all(about.endswith(".") for _, _, about in PLAIN_NAMES.values())
 
 
 def test_what_is_rarely_changed_stands_apart() -> None:

@@ -58,6 +58,7 @@ class Example:
 _INSTANCES: dict[str, Callable[[], Instance]] = {
     "battery": lambda: datasets.load("battery-high", arms=20),
     "prices": lambda: Instance([1.0, 0.8, 0.5, 0.1], 0.5, arms=["9 euros", "12 euros", "7 euros", "19 euros"]),
+    "decks": lambda: Instance([1.0, 0.6, 0.3, 0.0], 0.5, arms=["deck A", "deck B", "deck C", "deck D"]),
     "treatments": lambda: Instance([0.9, 0.55, 0.35, 0.1], 0.5, arms=["new dose", "old dose", "half dose", "placebo"]),
 }
 
@@ -86,6 +87,12 @@ _PRICES = Example(
     "Thompson sampling tried four prices on 800 customers, each price as often as it seemed the best one.",
     "prices", "thompson:sigma=0.5", 800, 5, {"sigma": "0.5"},
 )  # fmt: skip
+_DECKS = Example(
+    "people",
+    "A person choosing cards",
+    "Someone drew 200 cards from four decks, learning from the points on each card (Q-learning with softmax).",
+    "decks", "learning-softmax:rate=0.3,temperature=0.25", 200, 4, {"sigma": "0.5"},
+)  # fmt: skip
 _COUNTS = replace(
     _BATTERY,
     name="counts",
@@ -93,4 +100,4 @@ _COUNTS = replace(
     about="The battery experiment again, but all that is left is how often each protocol was tried.",
     counts=True,
 )
-EXAMPLES = {example.name: example for example in (_BATTERY, _TRIAL, _PRICES, _COUNTS)}
+EXAMPLES = {example.name: example for example in (_BATTERY, _TRIAL, _PRICES, _DECKS, _COUNTS)}

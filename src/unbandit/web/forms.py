@@ -14,10 +14,6 @@ from typing import Any, NamedTuple
 from unbandit import checks, datasets
 from unbandit.demonstrators import (
     Demonstrator,
-    EliminationRule,
-    IndexRule,
-    RandomisedRule,
-    RecentIndexRule,
     parse_rule,
     rules,
 )
@@ -51,6 +47,7 @@ KNOWN, MORE, (POOL,), (ARMS, DUPLICATES) = (_fields(_TEXTS[name]) for name in ("
 DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run"))
 COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
 GROUPS: dict[str, list[str]] = _TEXTS["groups"]
+PLAIN_NAMES: dict[str, list[str]] = _TEXTS["rules"]
 FIRST_SIMULATION: dict[str, str] = _TEXTS["first_simulation"]
 
 MOST_ARMS, MOST_ROUNDS = (int(field.at_most or 0) for field in (DATASET[1], RUN[0]))  # limits of a simulation
@@ -180,9 +177,10 @@ def _comma_separated(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class RuleForm:
-    """Form of a rule: its name and summary, the fields that matter, and those that are rarely changed."""
+    """Form of a rule: its names and summary, the fields that matter, and those that are rarely changed."""
 
     name: str
+    title: str
     summary: str
     group: str  # a key of `GROUPS`
     fields: tuple[Field, ...]
@@ -196,7 +194,7 @@ class RuleForm:
 
 @dataclass(frozen=True)
 class RuleGroup:
-    """Rules of one kind, and what they have in common."""
+    """Rules for one kind of learner, and what they have in common."""
 
     title: str
     about: str
@@ -209,8 +207,9 @@ def rule_forms() -> tuple[RuleForm, ...]:
 
 
 def rule_groups() -> tuple[RuleGroup, ...]:
-    """Return the forms by the kind of their rules, without kinds that have no rule."""
-    forms = rule_forms()
+    """Return the forms by who uses their rules, without groups that have no rule."""
+    order = list(PLAIN_NAMES)
+    forms = sorted(rule_forms(), key=lambda form: order.index(form.name) if form.name in order else len(order))
     members = {key: tuple(form for form in forms if form.group == key) for key in GROUPS}
     return tuple(RuleGroup(title, about, members[key]) for key, (title, about) in GROUPS.items() if members[key])
 
@@ -230,10 +229,10 @@ def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
     rare = RARELY_CHANGED | rule.unwritten
     usual = tuple(field for key, field in fields.items() if field is not None and key not in rare)
     rarely = tuple(field for key, field in fields.items() if field is not None and key in rare)
-    index = IndexRule, RecentIndexRule
-    kinds = (("index", index), ("elimination", EliminationRule), ("randomised", RandomisedRule))
-    group = next((key for key, kind in kinds if issubclass(rule, kind)), "other")
-    return RuleForm(name, rule.summary(), group if rule.reveals == "values" else "silent", usual, rarely)
+    group, title, about = PLAIN_NAMES.get(
+        name, ("other" if rule.reveals == "values" else "silent", name, rule.summary())
+    )
+    return RuleForm(name, title, about, group, usual, rarely)
 
 
 def read_rule(form: Mapping[str, str]) -> str | None:
