@@ -31,7 +31,7 @@ NO_COLUMN, UNKNOWN_RULE, ANY_RULE = "(none)", "unknown", "any"
 """Values of the fields for a role that no column plays, for a rule to find, and for a first look at all rules."""
 
 RARELY_CHANGED = frozenset(
-    {"ties", "clock"}
+    {"ties", "clock", "opening"}
 )  # parameters that are rarely changed, besides those that a rule leaves unwritten
 PLACEHOLDER = "NAME"  # what messages write in place of a column's name
 
