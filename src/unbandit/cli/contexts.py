@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -53,21 +52,22 @@ def estimate(given: Mapping[str, Any]) -> None:
 def report(given: Mapping[str, Any]) -> None:
     """Write a report of a log with contexts."""
     from unbandit import reporting
+    from unbandit.reporting.provenance import without_folders
 
-    for name in ("population", "truth"):
+    for name in ("population", "truth", "sensitivity", "names", "title", "author", "date", "short"):
         if given[name]:
             text = f"expected without {option('features')}: reports of logs with features have none yet."
             raise ParameterError(text, parameter=name, value=given[name], remedy="Leave it out.")
     logs, output, pdf = given["logs"], given["output"], given["pdf"]
     log, answer = _answered(given)
     source = reporting.LogSource.of_file(logs[0]) if len(logs) == 1 and logs[0] != "-" else None
-    command = shlex.join(["unbandit", *sys.argv[1:]])
+    command = without_folders(["unbandit", *sys.argv[1:]])
     written = reporting.context_report(
         log, answer, source=source, command=command, seed=given["seed"] or 0, audience=shell_option
     )
     written.write(output)
     if pdf is not None:
-        reporting.write_pdf(written.html, pdf)
+        reporting.write_pdf(written.html, pdf, paper=given["paper"])
     out = printer.console()
     out.print(written.sentence)
     _print_notices(log, answer)

@@ -1,6 +1,5 @@
 """`unbandit report` writes an answer as a page; `unbandit serve` asks and answers on one."""
 
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ NOT_OF_A_POPULATION: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
     "availability": None, "no_check": False, "strict": False, "truth": None,
+    "sensitivity": False, "names": None,
 }  # fmt: skip
 """Options of a report that a population has none of, each with its default."""
 
@@ -55,7 +55,14 @@ def report(
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
+    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with alpha and scale 20% off."),
     output: str = Option("report.html", "--output", "-o", help="The report: .html."),
+    title: str = Option(None, "--title", help="Title of the report."),
+    author: str = Option(None, "--author", metavar="NAME", help="Who wrote it."),
+    date: str = Option(None, "--date", metavar="DATE", help="When, as it is to be printed."),
+    names: str = Option(None, "--names", metavar="FILE", help="What arms are called in the report: arm, name."),
+    short: bool = Option(False, "--short", help="One page: the answer, its table and one figure."),
+    paper: str = Option("A4", "--paper", metavar="A4|letter", help="With --pdf: the paper's size."),
     pdf: str = Option(None, "--pdf", metavar="PATH", help="Also print it, with an installed browser: .pdf."),
     truth: str = Option(None, "--truth", metavar="PATH", help="The true means, as simulate --truth writes them."),
 ) -> None:
@@ -69,9 +76,10 @@ def report(
     Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
     """
     from unbandit import reporting
+    from unbandit.files import write_table
     from unbandit.reporting.figures import HOW_A_LOG_WAS_READ
-    from unbandit.reporting.provenance import read_log
-    from unbandit.reporting.truth import read_truth
+    from unbandit.reporting.provenance import read_log, without_folders
+    from unbandit.reporting.truth import read_arm_names, read_truth
 
     if features is not None:
         from unbandit.cli import contexts
@@ -84,24 +92,30 @@ def report(
         return
     asked = EstimateCommand.read(context.params)
     _check_files(asked.log, output, pdf, truth)
+    table = Path(output).with_suffix(".csv")
     with printer.working("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
         log, source = read_log(asked.log, **asked.reading)
         with printer.answering(options.log_name(*asked.logs)):
             written = reporting.report(
-                log, asked.rule, source=source, command=shlex.join(["unbandit", *sys.argv[1:]]), truth=means,
-                windows=windows,
+                log, asked.rule, source=source, command=without_folders(["unbandit", *sys.argv[1:]]), truth=means,
+                windows=windows, sensitivity=sensitivity, names=None if names is None else read_arm_names(names),
+                title=title, author=author, date=date, short=short, table_file=table.name,
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,
             )  # fmt: skip
         written.write(output)
+        files = [output]
+        if len(written.answer.demonstrations) > reporting.api.MOST_TABLES:
+            files.append(str(write_table(written.answer.to_frame, table)))
         if pdf is not None:
             status.update("Printing")
-            reporting.write_pdf(written.html, pdf)
+            reporting.write_pdf(written.html, pdf, paper=paper)
+            files.append(pdf)
     out = printer.console()
     out.print(written.sentence)
     reading = {notice.code for notice in getattr(log, "rows", log).reading} | HOW_A_LOG_WAS_READ
     printer.print_notices(written.answer.warnings, [each for each in written.answer.notes if each.code in reading])
-    out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
+    out.print("Written: " + ", ".join(files))
     printer.insist(written.answer.check, strict)
 
 
@@ -109,7 +123,7 @@ def _report_population(given: Mapping[str, Any]) -> None:
     """Report on the population of participants."""
     from unbandit import reporting
     from unbandit.demonstrators import parse_rule
-    from unbandit.reporting.provenance import read_log
+    from unbandit.reporting.provenance import read_log, without_folders
 
     for name, usual in NOT_OF_A_POPULATION.items():
         if given[name] != usual and given[name] not in ((), []):
@@ -123,13 +137,14 @@ def _report_population(given: Mapping[str, Any]) -> None:
         log, source = read_log(asked.log, **asked.reading)
         with printer.answering(options.log_name(*asked.logs)):
             written = reporting.population_report(
-                log, rule, source=source, command=shlex.join(["unbandit", *sys.argv[1:]]),
+                log, rule, source=source, command=without_folders(["unbandit", *sys.argv[1:]]),
+                **{name: given[name] for name in ("title", "author", "date", "short")},
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **told,
             )  # fmt: skip
         written.write(output)
         if pdf is not None:
             status.update("Printing")
-            reporting.write_pdf(written.html, pdf)
+            reporting.write_pdf(written.html, pdf, paper=given["paper"])
     out = printer.console()
     out.print(written.sentence)
     printer.print_notices(written.answer.warnings, log.reading)

@@ -183,7 +183,11 @@ def _refuse_values(request: Request, found: Posterior) -> None:
 def posterior_row(
     found: Posterior, level: float
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int8], NDArray[np.bool_]]:
-    """Return numbers, verdicts and which arms may be best."""
+    """Return numbers, verdicts and which arms may be best.
+
+    One rule: an arm is best if it is so with a probability of at least `level`. Otherwise the arms that may be best are
+    the most probable ones, as many as reach that probability together.
+    """
     seen, row = found.pulls > 0, found.moments(level)
     chance = found.probability_best
     if found.rivals is not None:  # of several arms, each may be the best of those that were there
@@ -194,12 +198,27 @@ def posterior_row(
     surely = (chance >= level) & seen
     if found.rivals is None:
         surely &= np.arange(chance.size) == first
-        candidates = surely if surely.any() else candidates
+        candidates = surely if surely.any() else credible_set(np.where(seen, chance, 0.0), level)
     verdict[surely], row["gap"][surely] = BEST, 0.0
     row["gap_low"][surely] = row["gap_high"][surely] = np.nan
     for values in row.values():
         values[~seen] = np.nan
     return row, verdict, candidates
+
+
+def credible_set(chance: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
+    """Return the most probable arms, as few as have the level together, or all that are possible.
+
+    Examples
+    --------
+    >>> credible_set(np.array([0.857, 0.049, 0.047, 0.047]), 0.95).tolist()
+    [True, True, True, False]
+    """
+    order = np.argsort(-chance, kind="stable")
+    before = np.cumsum(chance[order]) - chance[order]
+    chosen = np.zeros(chance.size, np.bool_)
+    chosen[order[(before < level) & (chance[order] > 0)]] = True
+    return chosen
 
 
 def _notes(found: Posterior) -> list[Notice]:

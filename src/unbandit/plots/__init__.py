@@ -6,6 +6,7 @@ from typing import Any
 from unbandit.plots.estimate import (
     arms_with_intervals,
     coefficients,
+    demonstrations,
     errors,
     learning_curve,
     stretches,
@@ -26,6 +27,7 @@ __all__ = [
     "arms_with_intervals",
     "coefficients",
     "cumulative_pulls",
+    "demonstrations",
     "densities",
     "errors",
     "hidden_paths",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 AXIS_LABELS = {"mean": "value", "gap": "gap to the best arm", "ratio": "ratio of gaps"}
 
 MARKERS = {"best": "D", "estimated": "o", "bounded": ""}  # verdicts that are drawn, in this order, with their markers
+MOST_DEMONSTRATIONS = 200
 MOST_STEPS = 100  # a curve with more steps than this is too fine to be seen as a staircase
 
 
@@ -123,6 +124,43 @@ def arms_with_intervals(
         if layout.count > 1:
             parts.put_key(layout.axes, entries)
         parts.put_demonstration(layout.axes, estimate.demonstrations, which)
+    return layout.drawn
+
+
+def demonstrations(estimate: Estimate, *, ax: Axes | None = None) -> Any:
+    """Draw all demonstrations on one axis: a row for each, with the values and intervals of up to eight arms.
+
+    The number on the right is the arm that is, or may be, the best. Of more than 200 demonstrations 200 are drawn.
+    """
+    quantity = shown_quantity(estimate)
+    which = parts.evenly(range(len(estimate.demonstrations)), MOST_DEMONSTRATIONS)
+    often = np.argsort(-estimate.marks.sum(axis=0), kind="stable")
+    shown = parts.evenly(often)
+    missing = np.full(estimate.columns.pulls.shape, np.nan)
+    point, low, high = (
+        np.asarray(getattr(estimate.columns, quantity + end, missing))[np.ix_(which, shown)]
+        for end in ("", "_low", "_high")
+    )
+    best = [", ".join(estimate.best_by_demonstration[at][:2]) for at in which]
+    names = [f"{short(estimate.arms[arm], 16)}" for arm in shown]
+    with styled():
+        rows = [estimate.demonstrations[at] for at in which]
+        height = 0.235 if len(rows) <= parts.MOST_NAMED_ROWS else 0.3
+        layout = parts.RowLayout(rows, [short(name, 16) for name in best], "best", row_height=height, ax=ax)
+        axes, places = layout.axes, np.arange(len(rows))
+        span = parts.span_of(point.ravel(), low.ravel(), high.ravel())
+        parts.put_scale(axes, "x", parts.even_ticks(*span), AXIS_LABELS[quantity])
+        entries: list[tuple[Look, str]] = []
+        for at, line in zip(range(len(shown)), LINES, strict=False):
+            along = places + 0.5 * ((at + 0.5) / len(shown) - 0.5)
+            known = np.isfinite(low[:, at]) & np.isfinite(high[:, at])
+            bar: Look = {"color": line.colour, "linewidth": layout.size(1.2), "alpha": 0.6, "zorder": 2}
+            parts.draw_bars(axes, along[known], low[known, at], high[known, at], **bar)
+            dot: Look = {"color": line.colour, "marker": line.marker}
+            axes.plot(point[:, at], along, linestyle="none", markersize=layout.size(4.0), zorder=3, **dot)
+            entries.append((dot | {"markersize": 5}, names[at]))
+        fewer = len(shown) < len(estimate.arms)
+        parts.put_key(axes, [*entries, *([({}, f"of {len(estimate.arms):,} arms")] * fewer)])
     return layout.drawn
 
 

@@ -5,31 +5,34 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.errors import AssumptionWarning, Audience, python_option
+from unbandit.errors import AssumptionWarning, Audience, ParameterError, option, python_option
 from unbandit.estimators import estimate
+from unbandit.estimators import sensitivity as nearby
+from unbandit.estimators.api import sensitivity_rows
 from unbandit.estimators.arguments import as_log, shows_part
 from unbandit.estimators.stretches import check_stretches, stretches
-from unbandit.formatting import counted, share, shown
+from unbandit.formatting import counted, interval, number, share, shown
 from unbandit.log import ActionLog
 from unbandit.log.availability import availability_of
 from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
-from unbandit.reporting.page import Page, group_notices, main_part, misfit, ranked_table
-from unbandit.reporting.provenance import LogSource, python_line, read_log, shell_line
-from unbandit.reporting.sentence import reported_quantity, sentence
+from unbandit.reporting.page import Page, fit_section, group_notices, main_part, misfit, ranked_table
+from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
+from unbandit.reporting.sentence import reported_quantity, sentence, settled
 from unbandit.reporting.truth import check_truth, compare
-from unbandit.result import VERDICTS, Estimate
+from unbandit.result import BEST, VERDICTS, Estimate
 
+MOST_SHARES = 40  # arms in the table of shares
 MOST_TABLES = 5  # of more demonstrations than this, the first ones are shown
 
 
@@ -65,6 +68,13 @@ def report(
     command: str | None = None,
     truth: Mapping[str, float] | None = None,
     windows: int | None = None,
+    sensitivity: bool = False,
+    names: Mapping[str, str] | None = None,
+    title: str | None = None,
+    author: str | None = None,
+    date: str | None = None,
+    short: bool = False,
+    table_file: str | None = None,
     progress: Callable[[str, float], None] | None = None,
     audience: Audience = python_option,
     **options: Any,
@@ -85,6 +95,16 @@ def report(
         The true mean of arms, where it is known. It is shown beside the answer, and not used for it.
     windows
         From how many stretches of the log to estimate besides, to look for drift (`unbandit.stretches`).
+    sensitivity
+        Whether to estimate also with alpha and scale 20% off, and show all of it in one table.
+    names
+        What arms are called in the report, by their labels in the log.
+    title, author, date
+        What stands above the report; default a title from the name of the log.
+    short
+        Whether to leave out everything that does not fit one page: most figures, explanations and the glossary.
+    table_file
+        The name of the file beside the report that has the whole table, where there is one.
     progress
         Called with the name of the current step and the share that is done.
     audience
@@ -107,19 +127,21 @@ def report(
     >>> made.html.startswith("<!doctype html>")
     True
     """
-    checks.function("progress", progress)
-    checks.text("name", name)
-    checks.text("command", command)
     checks.by_arm("truth", truth)
-    report_progress = progress or (lambda step, part: None)
-    report_progress("Reading the log", 0.0)
-    if isinstance(log, str | os.PathLike):
-        log, file_source = read_log(log)
-        source = source or file_source
+    for parameter, flag in (("sensitivity", sensitivity), ("short", short)):
+        checks.flag(parameter, flag)
+    texts = {"title": title, "author": author, "date": date}
+    log, source, report_progress = opened(
+        log, source, progress, name=name, command=command, table_file=table_file, **texts
+    )
     record = log.rows if is_record(log) and shows_part(log) else as_log(log, "report")
     if not isinstance(record, ActionLog):
         record = as_log(record, "report")
     given = log if is_record(log) and shows_part(log) else record
+    if names:
+        given = record = renamed_arms(record, names, is_part=given is not record, options=options)
+        options = options | {"anchor": _by_new_names(options.get("anchor"), names)}
+        truth = _by_new_names(truth, names)
     assumed = rule_or_family(rule)
     means = {} if truth is None else check_truth(truth, record.arms)
     if windows is not None:
@@ -140,20 +162,32 @@ def report(
         data = FigureData(
             record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means, found, told
         )
-        figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part))
+        figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part), short=short)
+        others = nearby(given, assumed, **options) if sensitivity else {}
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
-    asked = options | {"windows": windows}
+    asked = options | {"windows": windows, "sensitivity": sensitivity, "short": short}
+    asked |= {"title": title, "author": author, "date": date}
     composed = python_line(assumed, asked) if source is None else shell_line(source.name, assumed, asked)
-    called = name or (Path(source.name).name if source else None)
-    title = "What every arm was worth" + ("" if called is None else f": {shown(called)}")
+    heading = heading_of("What every arm was worth", source, name, **texts)
+    several = len(answer.demonstrations) > 1
+    is_settled = settled(answer)
+    if several:
+        counts[BEST] = int(is_settled.sum())
     answer_sentence = sentence(answer, ranked[0])
     there = np.ones(len(record.arms), np.bool_) if told is None else told.at(int(record.lengths[0]))
     stayed = [arm for arm, is_there in zip(record.arms, there, strict=True) if is_there]
     main = main_part(
         "report.html",
-        title=title,
+        **heading,
+        short=short,
         misfit=misfit(answer),
+        fit=fit_section(answer),
+        sensitivity=sensitivity_rows(answer, others, MOST_TABLES) if others else None,
+        fitted=[(each.parameter, number(each.value), interval(each.low, each.high)) for each in answer.fitted],
+        open_places=int((~is_settled).sum()) if several else 0,
+        shares=_shares(answer, is_settled) if several else None,
+        table_file=table_file,
         sentence=answer_sentence,
         overview=_overview(record, answer),
         against_truth=compare(ranked[0], quantity, means, answer, options, data.truth, stayed) if means else "",
@@ -162,9 +196,14 @@ def report(
         level=share(answer.level),
         tables=[
             ranked_table(
-                rows, quantity, data.truth, name if len(answer.demonstrations) > 1 else None, apart=answer.apart(name)
+                rows,
+                quantity,
+                data.truth,
+                name if several else None,
+                apart=answer.apart(name),
+                is_open=several and not sure,
             )
-            for name, rows in zip(first, ranked, strict=True)
+            for name, rows, sure in zip(first, ranked, is_settled, strict=False)
         ],
         alternatives=[
             ranked_table(other.ranked(first[0]), quantity, data.truth, None, label)
@@ -186,7 +225,35 @@ def report(
         seed=answer.seed,
     )
     report_progress("Done", 1.0)
-    return Report(title, answer_sentence, main, answer)
+    return Report(heading["title"], answer_sentence, main, answer)
+
+
+def renamed_arms(log: ActionLog, names: Mapping[str, str], *, is_part: bool, options: Mapping[str, Any]) -> ActionLog:
+    """Return the log with other names of its arms; refuse arms that it does not have, and tables by the old names."""
+    checks_names = {str(arm): str(name).strip() for arm, name in names.items()}
+    for arm in checks_names:
+        checks.position("names", arm, log.arms)
+    arms = tuple(checks_names.get(arm, arm) for arm in log.arms)
+    if len(set(arms)) < len(arms) or not all(arms):
+        raise ParameterError("expected a different name for each arm.", parameter="names", value=names)
+    by_arm = [name for name in ("availability", "starting_pulls", "reference") if options.get(name) is not None]
+    if by_arm or is_part:
+        text = f"expected without {option(by_arm[0])}" if by_arm else "expected a log that is whole"
+        raise ParameterError(f"{text}: it has the names of the log.", parameter="names")
+    return replace(log, arms=arms)
+
+
+def _by_new_names(values: Any, names: Mapping[str, str]) -> Any:
+    return {names.get(arm, arm): value for arm, value in values.items()} if isinstance(values, Mapping) else values
+
+
+def _shares(answer: Estimate, is_settled: NDArray[np.bool_]) -> tuple[list[str], list[list[str]]]:
+    """Return how often each arm is the best, as a table: the same count as the sentence has."""
+    total, times = len(answer.demonstrations), answer.marks[is_settled].sum(axis=0)
+    order = np.argsort(-times, kind="stable")[:MOST_SHARES]
+    rows = [[shown(answer.arms[at]), f"{times[at]:,}", share(times[at] / total, 3)] for at in order if times[at]]
+    left = int((~is_settled).sum())
+    return ["arm", "best in", "share"], rows + ([["(open)", f"{left:,}", share(left / total, 3)]] if left else [])
 
 
 def _overview(log: ActionLog, answer: Estimate) -> str:

@@ -74,15 +74,19 @@ class FigureData:
         return None if self.availability is None else self.availability.rivals(int(self.log.lengths[0]))
 
 
-def draw_figures(data: FigureData, progress: Callable[[str, float], None]) -> list[ReportFigure]:
-    """Draw the figures that this log allows."""
-    makers: list[Callable[[FigureData], ReportFigure | None]] = [_arms, _errors]
+def draw_figures(
+    data: FigureData, progress: Callable[[str, float], None], *, short: bool = False
+) -> list[ReportFigure]:
+    """Draw the figures that this log allows; in a short report the first."""
+    makers: list[Callable[[FigureData], ReportFigure | None]] = [_demonstrations, _arms, _errors]
     if data.log.ordered and int(data.log.lengths[0]) >= FEWEST_ROUNDS:
         whole = not PART_OF_A_RUN & {notice.code for notice in data.answer.notes}
         over_rounds = [_pulls, _switching_moment, _learning_curve] if data.availability is None else [_pulls]
         makers += [_stretches, _timeline, *(over_rounds if whole else [])]
     if data.answer.posteriors:
         makers += [_densities, _paths]
+    if short:
+        makers = [_arms] if len(data.answer.demonstrations) == 1 else [_demonstrations]
     figures = []
     for at, maker in enumerate(makers):
         progress("Drawing the figures", at / len(makers))
@@ -106,6 +110,21 @@ def _arms(data: FigureData) -> ReportFigure:
         "one end is known." + (" Red marks are the truth." if data.truth else ""),
         _describe_arms(data.rows, data.quantity, data.truth),
         as_dots=len(data.rows) > MANY_ARMS,
+    )
+
+
+def _demonstrations(data: FigureData) -> ReportFigure | None:
+    answer = reported_estimate(data.answer)
+    if len(answer.demonstrations) == 1:
+        return None
+    return as_figure(
+        plots.demonstrations(answer),
+        "demonstrations-drawn",
+        "All demonstrations on one axis",
+        "Each row is a demonstration. A mark is an arm's estimate, the line its interval; the shape and the colour say "
+        "which arm. On the right stands the arm that is, or may be, the best there.",
+        f"Chart of {counted(len(answer.demonstrations), 'demonstration')} on one axis, each with its arms' values.",
+        as_dots=len(answer.demonstrations) * len(answer.arms) > MANY_ARMS,
     )
 
 

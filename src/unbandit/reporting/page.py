@@ -2,9 +2,9 @@
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +16,12 @@ from unbandit import checks
 from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, phrase, python_option
 from unbandit.files import written_whole
-from unbandit.formatting import counted, interval, number, short_numbers, shortened, shown
+from unbandit.formatting import counted, fixed, interval, short_numbers, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
 from unbandit.reporting.truth import holds_truth
 from unbandit.result import ArmEstimate, Estimate, Quantity
+from unbandit.tables import decimals
 
 
 class Explanation(NamedTuple):
@@ -53,27 +54,31 @@ MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
 
 def ranked_table(
     rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None,
-    label: str | None = None, apart: Sequence[str] = (),
+    label: str | None = None, apart: Sequence[str] = (), is_open: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Return what the template shows of ranked rows; `demonstration` is None where there is only one.
 
-    `label` says what is different in the table of another answer; arms that are `apart` have no rank.
+    `label` says what is different in the table of another answer; arms that are `apart` have no rank; `is_open`
+    says that the first place is not settled.
     """
     many, ranked = len(rows) > MOST_ROWS, list(enumerate(rows, 1))
     top, bottom = (ranked[:FIRST_ROWS], ranked[-LAST_ROWS:]) if many else (ranked, [])
     cells = [(row.value(quantity), *row.interval(quantity)) for _, row in top + bottom]
     values = [value for three in cells for value in three if value is not None]
     span = (min(values), max(values)) if values and min(values) < max(values) else None
-    lines = [_table_row(rank, row, quantity, span, truth) for rank, row in top + bottom]
+    width = (span[1] - span[0] if span else max(map(abs, values), default=1.0)) or 1.0
+    write = partial(fixed, digits=decimals(width), missing="")
+    lines = [_table_row(rank, row, quantity, span, truth, write) for rank, row in top + bottom]
     for line, (_, row) in zip(lines, top + bottom, strict=True):
         line["rank"] = "–" if row.arm in apart else line["rank"]
     return {
         "demonstration": demonstration,
         "label": label,
+        "is_open": is_open,
         "first": lines[: len(top)],
         "last": lines[len(top) :],
         "left_out": len(rows) - len(lines),
-        "span": span and tuple(map(number, span)),  # the values at which bars begin and end
+        "span": span and tuple(map(write, span)),  # the values at which bars begin and end
         "has_intervals": any(line["interval"] for line in lines),
         "has_gaps": quantity == "mean" and any(line["gap"] for line in lines),
         "has_truth": bool(truth),
@@ -81,20 +86,22 @@ def ranked_table(
 
 
 def _table_row(
-    rank: int, row: ArmEstimate, quantity: Quantity, span: tuple[float, float] | None, truth: Mapping[str, float]
-) -> dict[str, Any]:
+    rank: int, row: ArmEstimate, quantity: Quantity, span: tuple[float, float] | None, truth: Mapping[str, float],
+    write: Callable[[float | None], str],
+) -> dict[str, Any]:  # fmt: skip
     value, (low, high) = row.value(quantity), row.interval(quantity)
+    is_given = low is not None and low == high
     drawn, held = (value, low, high) != (None, None, None), holds_truth(row, quantity, truth)
     return {
         "rank": rank,
         "arm": shown(row.arm),
         "verdict": row.verdict,
         "pulls": f"{row.pulls:,}",
-        "value": number(value, missing=""),
-        "interval": interval(low, high),
+        "value": write(value),
+        "interval": "given" if is_given else interval(low, high, write),
         "bar": Markup(interval_bar(low, value, high, span, row.verdict)) if drawn and span else "",
-        "gap": number(row.gap, missing=""),
-        "truth": number(truth.get(row.arm), missing=""),
+        "gap": write(row.gap),
+        "truth": write(truth.get(row.arm)),
         "held": "" if held is None else "yes" if held else "no",
     }
 
@@ -134,6 +141,11 @@ class NoticeGroup(NamedTuple):
     messages: tuple[str, ...]
     more: int
 
+    @property
+    def title(self) -> str:
+        """Return what the notices are about."""
+        return self.code if self.words is None else self.words.title
+
 
 def group_notices(
     notices: Sequence[Notice], arms: Sequence[str], audience: Audience = python_option
@@ -168,6 +180,17 @@ def misfit(answer: Estimate) -> dict[str, Any] | None:
     }
 
 
+def fit_section(answer: Estimate) -> dict[str, Any] | None:
+    """Return what the template shows of a rule that fits, or could not be checked; None where it does not fit."""
+    check = answer.check
+    if check.verdict == "does not fit":
+        return None
+    if check.verdict == "not checked":
+        return {"sentence": f"Not checked. {check.reason or ''}".strip(), "rows": []}
+    made = f"This log looks like one that {short_numbers(answer.rule)} makes ({check.chance}). {check.reason or ''}"
+    return {"sentence": made.strip(), "rows": [each.said for each in check.statistics[:MOST_STATISTICS]]}
+
+
 @cache
 def stylesheet() -> str:
     """Return the report's style sheet: the standalone page contains it, a web page links it."""
@@ -200,5 +223,5 @@ def templates(package: str, folder: str = "") -> Environment:
         loader=PackageLoader(package, folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"counted": counted, "shown": shown}
+    environment.filters |= {"counted": counted, "shown": shown, "file_name": lambda path: Path(path).name}
     return environment

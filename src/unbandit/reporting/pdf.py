@@ -8,6 +8,7 @@ import tempfile
 from itertools import chain
 from pathlib import Path
 
+from unbandit import checks
 from unbandit.errors import OutputError, ParameterError
 from unbandit.files import written_whole
 
@@ -45,11 +46,13 @@ def find_browser() -> str:
     )
 
 
-def write_pdf(html: str, path: str | os.PathLike[str], seconds: float = 120) -> None:
-    """Print a page as PDF; nothing is left behind if that fails.
+def write_pdf(html: str, path: str | os.PathLike[str], seconds: float = 120, *, paper: str = "A4") -> None:
+    """Print a page as PDF on A4 or letter paper; nothing is left behind if that fails.
 
     The page loads nothing, and the browser gets a fresh profile that is removed afterwards.
     """
+    size = checks.one_of("paper", paper, ("A4", "letter"))
+    html = html.replace("</style>", f"@page {{ size: {size}; }}\n</style>", 1)
     browser = find_browser()
     with tempfile.TemporaryDirectory(prefix="unbandit-") as folder, written_whole(path) as temporary:
         page, printed = Path(folder) / "report.html", Path(folder) / "report.pdf"

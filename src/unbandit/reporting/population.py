@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from unbandit import checks
@@ -19,7 +18,7 @@ from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.reporting.figures import ReportFigure, as_figure
 from unbandit.reporting.page import Page, group_notices, main_part
-from unbandit.reporting.provenance import LogSource, python_line, read_log, shell_line
+from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
 
 MOST_PARTICIPANTS = 200  # of more, the first ones are listed
 
@@ -45,7 +44,8 @@ class PopulationReport(Page):
 def population_report(
     log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | str, *, source: LogSource | None = None,
     name: str | None = None, command: str | None = None, progress: Callable[[str, float], None] | None = None,
-    audience: Audience = python_option, **options: Any,
+    audience: Audience = python_option, title: str | None = None, author: str | None = None, date: str | None = None,
+    short: bool = False, **options: Any,
 ) -> PopulationReport:  # fmt: skip
     """Estimate a rule's parameters in a population, and write a report about it.
 
@@ -53,19 +53,14 @@ def population_report(
     ----------
     log, rule
         As for `population`.
-    source, name, command, progress, audience
+    source, name, command, progress, audience, title, author, date, short
         As for `report`.
     **options
         Options of `population`.
     """
-    checks.function("progress", progress)
-    checks.text("name", name)
-    checks.text("command", command)
-    say = progress or (lambda step, part: None)
-    say("Reading the log", 0.0)
-    if isinstance(log, str | os.PathLike):
-        log, file_source = read_log(log)
-        source = source or file_source
+    texts = {"title": title, "author": author, "date": date}
+    log, source, say = opened(log, source, progress, name=name, command=command, **texts)
+    checks.flag("short", short)
     record, assumed = as_log(log, "population"), parse_rule(rule)
     say("Estimating", 0.05)
     with warnings.catch_warnings():
@@ -75,11 +70,10 @@ def population_report(
     asked = options | {"population": True}
     composed = python_line(assumed, options, "reporting.population_report")
     composed = composed if source is None else shell_line(source.name, assumed, asked)
-    called = name or (Path(source.name).name if source else None)
-    title = "Many people, one population" + ("" if called is None else f": {shown(called)}")
+    heading = heading_of("Many people, one population", source, name, **texts)
     said = population_sentence(found)
     main = main_part(
-        "population.html", title=title, sentence=said, overview=_overview(found), level=share(found.level),
+        "population.html", **heading, short=short, sentence=said, overview=_overview(found), level=share(found.level),
         warnings=group_notices(found.warnings, found.arms, audience),
         notes=group_notices((*record.reading, *found.notes), found.arms, audience), population=_population_rows(found),
         pictures=[_forest(found)], names=[each.name for each in found.parameters],
@@ -88,7 +82,7 @@ def population_report(
         command=command or composed, in_python=command is None and source is None, source=source, seed=found.seed,
     )  # fmt: skip
     say("Done", 1.0)
-    return PopulationReport(title, said, main, found)
+    return PopulationReport(heading["title"], said, main, found)
 
 
 def population_sentence(found: Population) -> str:

@@ -7,16 +7,18 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from unbandit import checks
 from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import LogError
+from unbandit.formatting import shown
 from unbandit.log.partial import read_bytes, read_or_scan
 from unbandit.log.sources import Duplicates, files_of
 
@@ -64,6 +66,35 @@ class LogSource:
     def of_bytes(cls, name: str, data: bytes) -> LogSource:
         """Take bytes that are already in memory."""
         return cls(name, hashlib.sha256(data).hexdigest(), len(data))
+
+
+def opened(
+    log: Any, source: LogSource | None, progress: Callable[[str, float], None] | None, **texts: str | None
+) -> tuple[Any, LogSource | None, Callable[[str, float], None]]:
+    """Check what all reports are told, and read the log where it is a path."""
+    checks.function("progress", progress)
+    for parameter, text in texts.items():
+        checks.text(parameter, text)
+    say = progress or (lambda step, part: None)
+    say("Reading the log", 0.0)
+    if isinstance(log, str | os.PathLike):
+        log, file_source = read_log(log)
+        source = source or file_source
+    return log, source, say
+
+
+def heading_of(
+    usual: str, source: LogSource | None, name: str | None, title: str | None, author: str | None, date: str | None
+) -> dict[str, str]:
+    """Return title and byline of a report."""
+    called = name or (Path(source.name).name if source else None)
+    composed = usual + ("" if called is None else f": {shown(called)}")
+    return {"title": title or composed, "byline": ", ".join(filter(None, (author, date)))}
+
+
+def without_folders(words: Sequence[str]) -> str:
+    """Write a command with the names of files alone: where they lie on one computer says nothing to readers."""
+    return shlex.join(Path(word).name if os.sep in word and Path(word).name else word for word in words)
 
 
 def read_log(
@@ -114,7 +145,7 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 
 def shell_line(log: str, rule: Demonstrator | RuleFamily, options: Mapping[str, Any]) -> str:
     """Write the shell command that reproduces a report."""
-    words = ["unbandit", "report", log, "--rule", str(rule)]
+    words = ["unbandit", "report", Path(log).name or log, "--rule", str(rule)]
     for name, value in _given(options).items():
         flag = "--" + name.replace("_", "-")
         if name == "check":

@@ -47,7 +47,7 @@ def _strange(answer: Estimate) -> int:
 def _of_many(answer: Estimate) -> str:
     """Count in how many demonstrations each arm is best."""
     total, arms, marks = len(answer.demonstrations), len(answer.arms), answer.marks
-    decided = (marks.sum(axis=1) == 1) & ~_doubtful(answer)
+    decided = settled(answer)
     times_best = marks[decided].sum(axis=0)
     if not decided.any():
         return f"In none of the {total:,} demonstrations does the record tell which of the {arms:,} arms is the best"
@@ -62,6 +62,12 @@ def _of_many(answer: Estimate) -> str:
     if undecided := total - alone.total():
         parts.append(f"in {undecided:,} it stays open")
     return "; ".join([text, ", ".join(parts)] if parts else [text])
+
+
+def settled(answer: Estimate) -> NDArray[np.bool_]:
+    """Return for each demonstration whether one arm is the best, by its verdict, and no other is too close to it."""
+    has_best = (answer.marks & (answer.columns.verdict == BEST)).sum(axis=1) == 1
+    return np.asarray(has_best & (answer.marks.sum(axis=1) == 1) & ~_doubtful(answer))
 
 
 def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
@@ -141,7 +147,7 @@ def _worth(answer: Estimate, row: ArmEstimate, quantity: Quantity, *, in_full: b
     if quantity != "mean":
         text = f"worth {number(abs(value), 3)} {'less' if value >= 0 else 'more'}{than}"
     low, high = row.interval(quantity)
-    if in_full and low is not None and high is not None:
+    if in_full and low is not None and high is not None and low < high:  # not of a value that was given
         text += f" ({share(answer.level)} interval {interval(low, high, partial(number, digits=3))})"
     return text
 

@@ -42,6 +42,21 @@ def read_truth(path: str | os.PathLike[str]) -> dict[str, float]:
     return truth
 
 
+def read_arm_names(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read what arms are called from a table with the columns `arm` and `name`."""
+    table = open_source(path)
+    for name in ("arm", "name"):
+        if name not in table.names:
+            raise table.refuse(f'expected a column "{name}": names are a table of arms and what they are called.')
+    names: dict[str, str] = {}
+    for batch in table.batches(["arm", "name"]):
+        for arm, name in zip(*(batch.columns[each].cast(pl.String).to_list() for each in ("arm", "name")), strict=True):
+            names[label_of(arm)] = "" if name is None else name
+    if not names:
+        raise table.refuse_empty()
+    return names
+
+
 def check_truth(truth: Mapping[str, float], arms: Sequence[str]) -> dict[str, float]:
     """Refuse a truth that names none of the log's arms, or that holds anything but finite numbers."""
     means = {str(arm): float(value) for arm, value in truth.items()}

@@ -1,0 +1,104 @@
+"""What a report can be told: title, names, sensitivity, a short form; and that its headline and its tables agree."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.errors import ParameterError
+from unbandit.estimators.posterior import posterior_row
+from unbandit.reporting.provenance import LogSource, without_folders
+from unbandit.reporting.sentence import settled
+
+LOG = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+CLOSE = list("AB" + "AB" * 20 + "A" * 3)
+MANY = ub.ActionLog.from_actions([list("AB" + "AAAB" * 20 + "A" * 118), CLOSE, list("AB" + "ABBB" * 20 + "B" * 118)])
+OPTIONS = {"sigma": 0.2, "check": False}
+
+
+def posterior(chances: list[float]) -> ub.Posterior:
+    """Make draws in which each arm is the best as often as said."""
+    draws, arms = 1_000, len(chances)
+    best = np.repeat(np.arange(arms), np.round(np.array(chances) * draws).astype(int))
+    means = np.zeros((1, draws, arms))
+    means[0, np.arange(draws), best] = 1.0
+    return ub.Posterior(
+        "ucb", ub.NormalPrior(), ub.Gaussian(1.0), 10, tuple("ABCDEF"[:arms]), np.ones(arms, np.int64), means, -1.0,
+        0.1, np.array([-1.0]), 10.0, 20, np.zeros(10), np.empty(0, np.int64), np.empty((0, arms, 3)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("chances", "verdict", "may_be_best"),
+    [
+        ([0.96, 0.04], "best", "A"),
+        ([0.942, 0.058], "open", "AB"),
+        ([0.857, 0.049, 0.048, 0.046], "open", "ABC"),
+        ([0.4, 0.35, 0.25], "open", "ABC"),
+    ],
+)
+def test_verdicts_of_posteriors_have_one_rule(chances: list[float], verdict: str, may_be_best: str) -> None:
+    _, codes, candidates = posterior_row(posterior(chances), 0.95)
+    assert ("best" if 0 in codes.tolist() else "open") == verdict
+    assert "".join(arm for arm, one in zip("ABCDEF", candidates, strict=False) if one) == may_be_best
+
+
+def test_headline_chips_and_shares_count_the_same() -> None:
+    made = ub.report(MANY, "ucb", **OPTIONS)
+    decided = int(settled(made.answer).sum())
+    assert 0 < decided < 3
+    assert f"{decided} best" in re.sub(r"<[^>]*>", "", made.html)
+    assert f"{3 - decided} demonstration" in made.html
+    shares = made.html.partition("How often each arm is the best")[2].partition("</table>")[0]
+    counts = [int(cell) for cell in re.findall(r'<td class="amount">(\d+)</td>', shares)]
+    assert sum(counts) == 3
+    assert made.html.count("the first place is open") == 3 - decided
+
+
+def test_a_title_an_author_a_date_and_names_are_shown() -> None:
+    told = {"title": "Charging <fast>", "author": "Ada", "date": "May 2026", "names": {"A": "Slow start"}}
+    made = ub.report(LOG, "ucb", **OPTIONS, **told, anchor={"A": 1.0})
+    assert made.title == "Charging <fast>"
+    assert "<h1>Charging &lt;fast&gt;</h1>" in made.html
+    assert "Ada, May 2026" in made.html
+    assert '"Slow start" is the better one, worth 1;' in made.sentence
+    for wrong in ({"Z": "none"}, {"A": "B"}, {"A": " "}):
+        with pytest.raises(ParameterError):
+            ub.report(LOG, "ucb", **OPTIONS, names=wrong)
+
+
+def test_a_value_that_was_given_has_no_interval_and_decimals_are_equal() -> None:
+    made = ub.report(LOG, "ucb", **OPTIONS, best_mean=1.0)
+    table = made.html.partition('<table class="arms">')[2].partition("</table>")[0]
+    assert "1.000 to 1.000" not in table
+    amounts = re.findall(r'<td class="amount">−?\d+\.(\d+)</td>', table)
+    assert len(amounts) >= 3
+    assert len(set(map(len, amounts))) == 1
+
+
+def test_a_short_report_has_one_figure_and_no_glossary() -> None:
+    whole, short = (ub.report(LOG, "ucb", **OPTIONS, short=short).html for short in (False, True))
+    assert (short.count("<figure>"), whole.count("<figure>") > 1) == (1, True)
+    assert "report-glossary" in whole
+    assert "report-glossary" not in short
+
+
+def test_sensitivity_is_one_table() -> None:
+    html = ub.report(LOG, "ucb:alpha=0.25", **OPTIONS, sensitivity=True).html
+    table = html.partition('id="report-sensitivity"')[2].partition("</table>")[0]
+    assert re.findall(r"<th scope=\"col\"[^>]*>([^<]*)", table)[2:] == [
+        "alpha=0.2", "alpha=0.3", "scale=1.131", "scale=1.697",
+    ]  # fmt: skip
+    with pytest.raises(ParameterError, match="expected a rule with alpha and scale"):
+        ub.report(LOG, "ucb1", **OPTIONS, sensitivity=True)
+
+
+def test_no_folder_of_this_computer_is_shown() -> None:
+    words = ["unbandit", "report", "/home/ada/secret/log.csv", "--rule", "ucb", "-o", "out/report.html"]
+    assert without_folders(words) == "unbandit report log.csv --rule ucb -o report.html"
+    made = ub.report(LOG, "ucb", **OPTIONS, source=LogSource("/home/ada/secret/log.csv", "00", 3))
+    assert "secret" not in made.html
+    assert "log.csv" in made.html
