@@ -171,7 +171,7 @@ def estimate(
     if pool:
         check_pool(record)
     noise, warnings = reward_noise(fitted, sigma, bernoulli, scale)
-    notes = list(record.reading)
+    notes = list(record.said(bracketed=chosen != "posterior") if is_thinned(record) else record.reading)
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     if scale == "unknown":

@@ -120,6 +120,11 @@ def asked_record(
             remedy="Give the whole run.",
         )
     is_simulated = shows_part(record) and method == "bootstrap" and not isinstance(rule, RandomisedRule)
+    if is_thinned(record) and is_drawn and method != "bootstrap":
+        from unbandit.inference.hidden import check_hidden_posterior
+
+        check_hidden_posterior(record, rule)
+        return record
     return as_log(record, f"method {method or 'posterior'}") if is_drawn and not is_simulated else record
 
 

@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
+from unbandit.demonstrators import RandomisedRule
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.procedures import Anchor, Answer, Request
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
 from unbandit.inference.conventions import Convention
+from unbandit.inference.hidden import infer_hidden
 from unbandit.inference.result import gaps_of
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
+from unbandit.log.partial import ThinnedLog
 from unbandit.progress import interruptible
 from unbandit.result import BEST, ESTIMATED, UNSEEN
 
@@ -48,14 +51,18 @@ def settled_prior(prior: Prior | str | None, noise: Noise, known: Anchor | None)
 def inferred(request: Request, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
     """Answer from posteriors, one a demonstration or one of all: expectations and central intervals."""
     log = request.log
-    assert isinstance(log, ActionLog)
+    assert isinstance(log, ActionLog | ThinnedLog)
     names = (", ".join(log.demonstrations),) if pool else log.demonstrations
     answer = Answer(names, log.pulls.sum(axis=0, keepdims=True) if pool else log.pulls)
-    records = [log] if pool else [log.select(which) for which in range(len(names))]
-    rounds = [request.horizons.tolist()] if pool else [[int(horizon)] for horizon in request.horizons]
-    demonstrations = list(zip(records, rounds, strict=True))
-    posteriors, convention = _by_one_convention(request, demonstrations, prior, particles, seed)
-    answer.changed = convention.changed
+    if isinstance(log, ThinnedLog):
+        tasks = [(request, log, which, prior, particles, seed) for which in range(len(names))]
+        posteriors = checks.in_parts("Filtering demonstrations", _infer_hidden, tasks)
+    else:
+        records = [log] if pool else [log.select(which) for which in range(len(names))]
+        rounds = [request.horizons.tolist()] if pool else [[int(horizon)] for horizon in request.horizons]
+        demonstrations = list(zip(records, rounds, strict=True))
+        posteriors, convention = _by_one_convention(request, demonstrations, prior, particles, seed)
+        answer.changed = convention.changed
     for which, (name, found) in enumerate(zip(names, posteriors, strict=True)):
         here = name if len(names) > 1 else None
         answer.warnings += [replace(notice, demonstration=here) for notice in found.warnings]
@@ -67,9 +74,26 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with {option('prior')}."))
     answer.notes += from_the_prior(request)
-    if request.availability is not None:
+    if request.availability is not None and isinstance(log, ActionLog):
         answer.notes += said_of_filtered(log, request.availability)
     return answer
+
+
+def _infer_hidden(
+    request: Request, log: ThinnedLog, which: int, prior: Prior, particles: int | None, seed: int
+) -> Posterior:
+    """Infer one demonstration that misses rounds."""
+    known, rule = request.anchor, request.rule
+    if known is not None and known.arm is None:
+        text = "expected without it: the arm seen most often may not be the one pulled most, as the log misses rounds."
+        remedy = f"Give the mean of one arm with {option('anchor')}."
+        raise ParameterError(text, parameter="best_mean", value=known.value, remedy=remedy)
+    assert isinstance(rule, RandomisedRule)
+    placed = None if known is None or known.arm is None else (known.arm, known.value)
+    return interruptible(
+        infer_hidden, log, which, rule, prior, request.noise, int(request.horizons[which]), anchor=placed,
+        particles=particles, seed=seed,
+    )  # fmt: skip
 
 
 def _by_one_convention(

@@ -81,7 +81,7 @@ def infer(
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=result.evidences,
         effective_size=smallest, particles=number, surprise=result.surprise, path_rounds=rounds, path=path,
         warnings=(
-            *_relaxed(result), *_few_known(log, rule, result), *_clouds_differ(by_cloud, log.arms, number, rivals),
+            *_relaxed(result), *_few_known(log, rule, result), *clouds_differ(by_cloud, log.arms, number, rivals),
             *evidence_differs(result.evidences, smallest, number, by_chance=isinstance(rule, RandomisedRule)),
         ),
         rivals=rivals,
@@ -102,8 +102,9 @@ def draw_means(last: FilterPass, belief: Belief, draws: int, seed: int, cloud: i
     """Draw means from one cloud: a particle in proportion to its weight, then each mean given its sum."""
     generator = np.random.default_rng([seed, cloud, 2])
     chosen = systematic(last.cloud.log_weights, draws, generator)
-    totals = (last.cloud.past + last.cloud.sums)[generator.permutation(chosen)]
-    behind = last.cloud.before + last.pulls
+    chosen = generator.permutation(chosen)
+    totals = (last.cloud.past + last.cloud.sums)[chosen]
+    behind = last.cloud.before + (last.pulls if last.pulls.ndim == 1 else last.pulls[chosen])
     if belief.bernoulli:
         drawn = generator.beta(belief.first + totals, belief.second + behind - totals)
         known = belief.first + belief.second >= CERTAIN
@@ -175,7 +176,7 @@ def _few_known(log: ActionLog, rule: Demonstrator, result: FilterResult) -> list
     return [Notice("level-from-rewards", text)]
 
 
-def _clouds_differ(
+def clouds_differ(
     clouds: Sequence[NDArray[np.float64]], arms: tuple[str, ...], particles: int, rivals: NDArray[np.bool_] | None
 ) -> list[Notice]:
     """Warn where another seed would typically move a mean or a gap by an eighth of its interval's half-length.

@@ -50,7 +50,7 @@ class FilterPass:
     """One cloud after one demonstration."""
 
     cloud: Cloud
-    pulls: Integers  # the number of rewards behind each arm's sum
+    pulls: Integers  # the number of rewards behind each arm's sum; where rounds are hidden, of each particle
     rounds: Integers  # of each step
     judged: Integers  # the round whose action each step's weights judge: where a rule is looked ahead, the next one
     length: int  # of the demonstration

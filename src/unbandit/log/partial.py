@@ -245,6 +245,10 @@ class ThinnedLog:
     @property
     def reading(self) -> tuple[Notice, ...]:
         """Return what the user should know about the reading."""
+        return self.said()
+
+    def said(self, *, bracketed: bool = True) -> tuple[Notice, ...]:
+        """Return what the user should know, where gaps are `bracketed` unless rounds got lost at random, or are not."""
         seen, total = int(self.rows.lengths.sum()), int(self.lengths.sum())
         if self.kept is not None:
             about = "about " if self.numbers is None else ""
@@ -254,10 +258,10 @@ class ThinnedLog:
                 text += f" A log whose numbered rounds have no holes is whole: read it without {option('kept')}."
             return (*self.rows.reading, Notice("thinned", text, count=total - seen))
         text = f"{counted(total - seen, 'round is', 'rounds are')} missing of {total:,} ({1 - seen / total:.1%})"
-        text += (
-            ". Pulls are those seen. The others may be of any arm, so every gap lies in a bracket that takes in all "
-        )
-        text += f"cases. If rounds got lost at random, give the probability of being kept with {option('kept')}."
+        text += ". Pulls are those seen."
+        if bracketed:
+            text += " The others may be of any arm, so every gap lies in a bracket that takes in all cases. If rounds "
+            text += f"got lost at random, give the probability of being kept with {option('kept')}."
         return (*self.rows.reading, Notice("missing-rounds", text, count=total - seen))
 
     @property
@@ -296,21 +300,21 @@ class ThinnedLog:
     def like(self, which: int, runs: NDArray[Any]) -> ThinnedLog:
         """Return what would have been seen of whole runs (runs x rounds) in place of one demonstration."""
         rows = self.rows_of(which, runs)
-        numbers = None if self.numbers is None else np.tile(self._numbers(which), len(runs))
+        numbers = None if self.numbers is None else np.tile(self.numbers_of(which), len(runs))
         return ThinnedLog(ActionLog.from_codes(rows, self.arms), self.kept, numbers, self.most)
 
     def rows_of(self, which: int, runs: NDArray[Any]) -> NDArray[Any]:
         """Return the rows that would have been seen of whole runs: the same rounds or, not numbered, as many."""
         played = runs.shape[1]
         if self.numbers is not None:
-            numbers = self._numbers(which)
+            numbers = self.numbers_of(which)
             return np.ascontiguousarray(runs[:, numbers[numbers <= played] - 1])
         number = round(played * self.rows.lengths[which] / self.lengths[which])
         generator = np.random.default_rng([which, number])
         chosen = (np.sort(generator.choice(played, number, replace=False, shuffle=False)) for _ in runs)
         return np.stack([run[rounds] for run, rounds in zip(runs, chosen, strict=True)])
 
-    def _numbers(self, which: int) -> Counts:
+    def numbers_of(self, which: int) -> Counts:
         """Return the rounds of one demonstration that were seen."""
         assert self.numbers is not None
         ends = np.cumsum(self.rows.lengths)

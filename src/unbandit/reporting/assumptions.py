@@ -115,7 +115,8 @@ def _record(log: ActionLog, answer: Estimate) -> str:
     if "mid-run" in codes:
         return "The record begins in mid-run, after the pulls that were given, and no round is missing since."
     if codes & {"thinned", "missing-rounds"}:
-        lost = "whatever arm was pulled in it, with the same probability" if "thinned" in codes else "for any reason"
+        at_random = "thinned" in codes or answer.posteriors
+        lost = "whatever arm was pulled in it, with the same probability" if at_random else "for any reason"
         return f"The record misses rounds; it is in order otherwise. A round got lost {lost}."
     known = "" if log.rewards is None else "Such rewards as stand in it are those that the rule saw."
     several = "each demonstration" if len(answer.horizons) > 1 else "it"

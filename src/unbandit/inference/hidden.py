@@ -1,0 +1,188 @@
+"""`infer_hidden`: draws of every mean of a randomised rule's log that misses rounds."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbandit import checks
+from unbandit.demonstrators import Demonstrator, RandomisedRule
+from unbandit.errors import InferenceError, Notice, NotIdentifiable, option
+from unbandit.inference.clouds import particles_for
+from unbandit.inference.draws import clouds_differ, draw_means, evidence_differs
+from unbandit.inference.filter import CloudCollapsed, FilterPass, log_mean, new_cloud
+from unbandit.inference.prior import Prior, belief_of
+from unbandit.inference.result import Posterior
+from unbandit.instance import Noise
+from unbandit.kernels.compile import Integers
+from unbandit.kernels.smc.cloud import NONE, Belief
+from unbandit.kernels.smc.hidden import filter_hidden
+from unbandit.log import ActionLog
+from unbandit.log.partial import ThinnedLog
+from unbandit.progress import current_work
+
+HIDDEN_SHARE, MOST_HIDDEN = 3, 3_000  # times as many particles as of a whole log, as none looks ahead; and their most
+LEAST_KEPT = 0.5  # of all rounds, below which hidden rounds decide more than those that were seen
+MOST_POSITIONS = 1_000  # ways to place the rows that are tried, until one fits the rule's opening
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenRun:
+    """One demonstration that misses rounds, and what a cloud takes it through."""
+
+    log: ThinnedLog
+    which: int
+    rule: RandomisedRule
+    belief: Belief
+    horizon: int
+    particles: int
+    seed: int
+
+    def rounds(self, cloud: int) -> Integers:
+        """Return the rounds, from 0, of the rows that were seen.
+
+        Those after the last row decide nothing, and are left out. Where rounds are not numbered every cloud has others:
+        before each row as many are missing as chance has it; or, where the number of all rounds is known, any choice of
+        them is as likely as another.
+        """
+        if self.log.numbers is not None:
+            return self.log.numbers_of(self.which) - 1
+        assert self.log.kept is not None
+        seen, generator = int(self.log.rows.lengths[self.which]), np.random.default_rng([self.seed, cloud, 26])
+        actions = self._actions
+        for _ in range(MOST_POSITIONS):
+            if self.log.most is None:
+                places = np.cumsum(generator.geometric(self.log.kept, seen)) - 1
+            else:
+                places = np.sort(generator.choice(self.log.most, seen, replace=False, shuffle=False))
+            early = places < self.opening
+            if np.array_equal(actions[early], places[early] % len(self.log.arms)):
+                return places.astype(np.int64)
+        raise InferenceError(
+            f"the rule opens with {self.opening} pulls in the arms' order, and the first rows are of other arms, "
+            "whichever rounds are missing.",
+            round=1,
+            remedy="Check initial, or another rule made this record.",
+        )
+
+    @property
+    def _actions(self) -> Integers:
+        assert isinstance(self.log.rows, ActionLog)
+        return self.log.rows.demonstration(self.which).astype(np.int64)
+
+    @property
+    def opening(self) -> int:
+        """Return how many rounds the rule's opening has."""
+        return self.rule.initial * len(self.log.arms)
+
+    def arms_of(self, cloud: int) -> Integers:
+        """Return the arm of every round, `NONE` where it is hidden; refuse an opening that the rule does not make."""
+        places = self.rounds(cloud)
+        arms, opening = np.full(int(places[-1]) + 1, NONE), np.arange(min(self.opening, int(places[-1]) + 1))
+        arms[places] = self._actions
+        turns = opening % len(self.log.arms)
+        wrong = np.flatnonzero((arms[: opening.size] != NONE) & (arms[: opening.size] != turns))
+        if wrong.size:
+            at = int(wrong[0])
+            raise InferenceError(
+                f'the rule opens with arm "{self.log.arms[turns[at]]}" in this round; the record has '
+                f'"{self.log.arms[arms[at]]}".',
+                round=at + 1,
+                remedy="Check initial, or another rule made this record.",
+            )
+        arms[: opening.size] = turns
+        return arms
+
+    def run(self, cloud: int) -> FilterPass:
+        """Send one cloud through the run."""
+        arms, number = self.arms_of(cloud), len(self.log.arms)
+        state = new_cloud(
+            self.belief, np.zeros((self.particles, number)), np.zeros(number), arms.size, np.zeros(0, np.int64),
+            self.seed, cloud,
+        )  # fmt: skip
+        memories = np.zeros((self.particles, number, self.rule.columns))
+        pulls = np.zeros((self.particles, number), np.int64)
+        shifts = self.rule.shifts and not self.belief.bernoulli
+        given = self.rule.parameters(self.horizon), arms, min(self.opening, arms.size), state, memories, pulls
+        died = filter_hidden(*given, self.rule.smooth, shifts)
+        current_work().end_if_stopped()
+        if died:
+            raise CloudCollapsed(
+                f"none of {self.particles} particles explains the record so far under {self.rule}.",
+                round=died,
+                remedy="Another rule or other parameters made it, or it takes more particles.",
+            )
+        rounds = np.arange(1, arms.size + 1)
+        return FilterPass(state, pulls, rounds, rounds, arms.size, np.zeros((0, number), np.int64), ())
+
+
+def check_hidden_posterior(log: ThinnedLog, rule: Demonstrator) -> None:
+    """Refuse a log that misses rounds of which there is no posterior."""
+    if not isinstance(rule, RandomisedRule):
+        raise NotIdentifiable(
+            f"{rule.name}: the log misses rounds, and a rule that decides without chance leaves no particle whose"
+            " hidden arms and rewards explain what follows: there is no posterior.",
+            remedy=f"Use {option('method', 'bracket')}.",
+        )
+    if not rule.smooth or rule.gains is not None:
+        raise NotIdentifiable(
+            f"{rule.name}: the log misses rounds, and there is then no posterior of a rule whose probabilities jump, as"
+            " from one leading arm to another, or that divides rewards by them.",
+            remedy="Give the whole run.",
+        )
+    if rule.opening == "random":
+        raise NotIdentifiable(
+            f"{rule.name}: the log misses rounds, and with opening=random nothing shows which arms they opened.",
+            remedy="Give the whole run.",
+        )
+    if log.rewards is not None:
+        raise NotIdentifiable(
+            "The log misses rounds, and some rewards are known: posteriors read one or the other.",
+            remedy="Leave the column of rewards out.",
+        )
+    seen, total = int(log.rows.lengths.sum()), int(log.lengths.sum())
+    if seen < LEAST_KEPT * total:
+        raise NotIdentifiable(
+            f"{rule.name}: {seen:,} of {total:,} rounds were seen. A posterior would rest on the hidden ones, which "
+            f"chance decided: it takes at least {LEAST_KEPT:.0%} of all rounds.",
+            remedy="Add rows, if there are more.",
+        )
+
+
+def infer_hidden(
+    log: ThinnedLog, which: int, rule: RandomisedRule, prior: Prior, noise: Noise, horizon: int, *,
+    anchor: tuple[int, float] | None = None, particles: int | None = None, clouds: int = 4, draws: int = 1_000,
+    seed: int = 0, threads: int | None = None,
+) -> Posterior:  # fmt: skip
+    """Draw from the posterior of every mean, given one demonstration that misses rounds.
+
+    It takes a round to be missing whatever arm was pulled in it. Arguments as for `infer`.
+    """
+    total, arms = int(log.lengths[which]), log.arms
+    number = particles or min(HIDDEN_SHARE * particles_for(total), MOST_HIDDEN)
+    belief = belief_of(prior, len(arms), noise, anchor)
+    task = HiddenRun(log, which, rule, belief, horizon, number, seed)
+    with current_work().stage("Filtering", clouds * number * total):
+        passes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
+    means = np.stack([draw_means(each, belief, draws, seed, cloud) for cloud, each in enumerate(passes)])
+    evidences = np.array([float(each.cloud.increments.sum()) for each in passes])
+    evidence, error = log_mean(evidences)
+    smallest = min(float(each.cloud.effective_size.min(initial=number)) for each in passes)
+    warnings = clouds_differ(list(means), arms, number, None)
+    if log.numbers is not None:  # otherwise clouds are of different runs
+        warnings = [*warnings, *evidence_differs(evidences, smallest, number, by_chance=True)]
+    return Posterior(
+        rule=str(rule), prior=prior, noise=noise, horizon=horizon, arms=arms, pulls=log.pulls[which], means=means,
+        log_evidence=evidence, log_evidence_error=error, evidences=evidences, effective_size=smallest, particles=number,
+        surprise=np.full(int(log.rows.lengths[which]), math.nan), path_rounds=np.zeros(0, np.int64),
+        path=np.zeros((0, len(arms), 3)), warnings=(*warnings, *_said_of_missing(log)),
+    )  # fmt: skip
+
+
+def _said_of_missing(log: ThinnedLog) -> list[Notice]:
+    """Warn where nobody said that rounds got lost at random."""
+    if log.kept is not None:
+        return []
+    text = "Rounds are missing, and the posterior takes each to be missing whatever arm was pulled in it. If rounds of "
+    text += f"some arms got lost more often, it is wrong. If they got lost at random, say so with {option('kept')}."
+    return [Notice("missing-at-random", text)]

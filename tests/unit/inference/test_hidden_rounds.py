@@ -1,0 +1,119 @@
+"""Posteriors of randomised rules where rounds are missing: held against counting every way to complete a log."""
+
+import itertools
+
+import numpy as np
+import pytest
+from reference_posterior import exact_posterior
+
+import unbandit as ub
+from unbandit.demonstrators import parse_rule
+from unbandit.errors import InferenceError, NotIdentifiable, ParameterError
+from unbandit.inference import infer
+from unbandit.inference.clouds import LookAhead
+from unbandit.inference.hidden import HiddenRun, infer_hidden
+from unbandit.inference.prior import belief_of
+from unbandit.log.partial import ThinnedLog
+
+pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+
+PRIOR, BERNOULLI = ub.BetaPrior(1.5, 1.0), ub.Bernoulli()
+NORMAL, NOISE, INSTANCE = ub.NormalPrior(0.0, 1.0), ub.Gaussian(0.5), ub.Instance([0.2, 1.0, 0.6], 0.5)
+
+
+def thinned_log(rule, horizon, hidden, seed=3, kept=0.8, numbered=True, instance=INSTANCE):
+    """Return a log without the rounds `hidden`, from 1, and all its actions."""
+    whole = rule.demonstrate(instance, horizon, seed=seed).demonstration(0)
+    seen = np.setdiff1d(np.arange(1, horizon + 1), hidden)
+    rows = ub.ActionLog.from_codes(np.ascontiguousarray(whole[seen - 1]), instance.arms)
+    return ThinnedLog(rows, kept, seen if numbered else None), whole.tolist()
+
+
+@pytest.mark.parametrize(
+    "text", ["thompson:sigma=0.5", "softmax:temperature=0.3", "learning-softmax:rate=0.4,temperature=0.4"]
+)
+def test_evidence_and_means_are_those_of_counting_every_completion(text):
+    rule, hidden = parse_rule(text).for_arms(3), (2, 5)
+    log, actions = thinned_log(rule, 7, hidden, instance=ub.Instance([0.7, 0.4, 0.6], BERNOULLI))
+    evidences, means = [], []
+    for arms in itertools.product(range(3), repeat=len(hidden)):
+        completed = list(actions)
+        for round, arm in zip(hidden, arms, strict=True):
+            completed[round - 1] = arm
+        if rule.initial and completed[:3] != [0, 1, 2]:
+            continue  # the rule opens with these
+        evidence, mean = exact_posterior(rule, [completed], 3, (1.5, 1.0), 7)
+        evidences.append(np.exp(evidence))
+        means.append(mean)
+    total = float(np.sum(evidences))
+    found = infer_hidden(log, 0, rule, PRIOR, BERNOULLI, 7, particles=20_000, seed=1)
+    assert abs(found.log_evidence - np.log(total)) < 0.02 + 4 * found.log_evidence_error
+    assert np.allclose(found.draws.mean(axis=0), np.average(means, axis=0, weights=evidences), atol=0.02)
+
+
+def test_without_a_hidden_round_it_is_the_posterior_of_the_whole_log():
+    rule = ub.Thompson(sigma=0.5)
+    log, _ = thinned_log(rule, 80, [])
+    whole = infer(log.rows, rule, NORMAL, NOISE, [80], particles=2_000, seed=2, look_ahead=LookAhead((), np.zeros(0)))
+    found = infer_hidden(log, 0, rule.for_arms(3), NORMAL, NOISE, 80, particles=2_000, seed=2)
+    assert abs(found.log_evidence - whole.log_evidence) < 0.1 + 4 * found.log_evidence_error
+    deviation = whole.draws.std(axis=0)
+    assert (np.abs(found.draws.mean(axis=0) - whole.draws.mean(axis=0)) < 0.25 * deviation).all()
+
+
+def test_hidden_rounds_make_less_certain():
+    rule, hidden = ub.Thompson(sigma=0.5), np.arange(10, 100, 3)
+    log, _ = thinned_log(rule, 120, hidden)
+    found = ub.estimate(log, rule, sigma=0.5, prior=NORMAL, seed=1, check=False)
+    whole = infer_hidden(thinned_log(rule, 120, [])[0], 0, rule.for_arms(3), NORMAL, NOISE, 120, seed=1)
+    lengths = np.diff(np.quantile(found.posteriors[0].gaps.reshape(-1, 3), [0.025, 0.975], axis=0), axis=0)
+    assert lengths.sum() > np.diff(whole.interval(gaps=True), axis=0).sum()
+    again = ub.estimate(log, rule, sigma=0.5, prior=NORMAL, seed=1, check=False)
+    assert np.array_equal(found.columns.gap, again.columns.gap)  # the same seed gives the same answer
+
+
+def test_rounds_without_numbers_are_placed_anew_in_every_cloud_and_fit_the_opening():
+    rule = parse_rule("softmax:temperature=0.3,initial=2").for_arms(3)
+    log, _ = thinned_log(rule, 60, [2, 5, 9, 31, 40], numbered=False, kept=0.9)
+    run = HiddenRun(log, 0, rule, belief_of(NORMAL, 3, NOISE, None), 60, 10, 1)
+    first, second = run.arms_of(0), run.arms_of(1)
+    assert not np.array_equal(first, second)
+    for arms in (first, second):
+        assert arms[:6].tolist() == [0, 1, 2, 0, 1, 2]
+        assert np.sum(arms[6:] == -1) > 0
+    other = ub.ActionLog.from_actions([1, 1, 1, 1, 0, 2] + [0] * 30)
+    wrong = HiddenRun(ThinnedLog(other, 0.9), 0, rule, run.belief, 60, 10, 1)
+    with pytest.raises(InferenceError, match="opens with"):
+        wrong.arms_of(0)
+    numbered = HiddenRun(ThinnedLog(other, 0.9, np.arange(1, 37)), 0, rule, run.belief, 60, 10, 1)
+    with pytest.raises(InferenceError, match="opens with arm"):
+        numbered.arms_of(0)
+
+
+def test_holes_that_nobody_explains_are_warned_of():
+    log, _ = thinned_log(ub.Thompson(sigma=0.5), 60, [7, 20, 21], kept=None)
+    found = ub.estimate(log, ub.Thompson(sigma=0.5), sigma=0.5, particles=200, check=False)
+    assert "missing-at-random" in {each.code for each in found.warnings}
+    said = next(each for each in found.notes if each.code == "missing-rounds")
+    assert "bracket" not in said.message
+
+
+@pytest.mark.parametrize(
+    ("text", "method", "kept", "why"),
+    [
+        ("thompson:sigma=0.5", "posterior", 0.1, "at least 50% of all rounds"),
+        ("epsilon-greedy:epsilon=0.1", None, 0.8, "probabilities jump"),
+        ("ucb:alpha=0.25", "posterior", 0.8, "decides without chance"),
+        ("thompson:sigma=0.5,initial=1,opening=random", None, 0.8, "opening=random"),
+    ],
+)
+def test_what_it_cannot_read_is_refused(text, method, kept, why):
+    rule, rows = parse_rule(text), ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
+    with pytest.raises(NotIdentifiable, match=why):
+        ub.estimate(rows, rule, sigma=0.5, method=method, kept=kept)
+
+
+def test_a_known_best_mean_is_refused():
+    rows = ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
+    with pytest.raises(ParameterError, match="misses rounds"):
+        ub.estimate(rows, ub.Thompson(sigma=0.5), sigma=0.5, best_mean=1.0, kept=0.8)
