@@ -485,7 +485,10 @@ def rule_named(name: str, parameter: str = "rule") -> type[Demonstrator]:
 def _refuse_linear(rule: str, parameter: str) -> ParameterError:
     """Say that a rule that chooses by features cannot be used here."""
     text = f'expected a rule that chooses among arms without features; got "{rule}".'
-    remedy = f"For a log with contexts, name the columns of features with {option('features', ['x1', 'x2'])}."
+    named = option("features", ["x1", "x2"])
+    remedy = (
+        f"The commands estimate and report read logs with contexts, with {named}; in Python, context_posterior does."
+    )
     return ParameterError(text, parameter=parameter, value=rule, remedy=remedy)
 
 
