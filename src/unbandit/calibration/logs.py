@@ -265,7 +265,8 @@ class Logs(Measure):
         coverage, bounds, answered = [], [], []
         for each in metrics:
             place = short(each.cell.rule), each.cell.condition
-            among = f"{percent(each.coverage)} ({100 * each.estimated:.0f}% of arms, median length {each.width:.2f})"
+            length = f", median length {each.width:.2f}" if np.isfinite(each.width) else ""
+            among = f"{percent(each.coverage)} ({100 * each.estimated:.0f}% of arms{length})"
             most = 1.0 if each.cell.condition in MAY_HOLD_MORE else HIGH
             coverage.append(Score(*place, each.coverage, among, judge(each.coverage, LOW, most)))
             both = f"{percent(each.bounded)} (median length {each.bound_width:.2f})"
