@@ -29,8 +29,8 @@ def codes():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Notice":
                 code = node.args[0] if node.args else next(word.value for word in node.keywords if word.arg == "code")
-                if ast.unparse(code) == "self.code" and path.name == "diagnostics.py":
-                    continue
+                if (ast.unparse(code), path.name) in (("self.code", "diagnostics.py"), ("row['code']", "tables.py")):
+                    continue  # that of a subclass, or one that was written before
                 assert isinstance(code, ast.Constant), f"{path}:{node.lineno}: a code that is not written out"
                 found[code.value] = f"{path.name}:{node.lineno}"
     return found
