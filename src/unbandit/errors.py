@@ -9,7 +9,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -287,6 +287,11 @@ class Notice:
     def message(self) -> str:
         """Return the sentence for users of Python."""
         return phrase(self.text)
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Self:
+        """Return the notice that `to_dict` gave."""
+        return cls(said["code"], said["message"], said.get("round"), said.get("arm"), said.get("demonstration"))
 
     def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
         """Return the notice in the form that JSON has it."""

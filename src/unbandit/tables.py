@@ -108,8 +108,7 @@ def read_json(text: str | bytes, schema: str) -> dict[str, Any]:
 
 def read_notices(rows: Iterable[dict[str, Any]]) -> tuple[Notice, ...]:
     """Read notices from JSON."""
-    places = ("round", "arm", "demonstration")
-    return tuple(Notice(row["code"], row["message"], **{name: row.get(name) for name in places}) for row in rows)
+    return tuple(map(Notice.from_dict, rows))
 
 
 def aligned(values: Sequence[float | int | None]) -> list[str]:

@@ -230,5 +230,5 @@ def test_the_json_of_very_many_says_the_same(large):
 
 def test_what_people_see_of_very_many_is_short(large):
     assert len(str(large).splitlines()) < 100
-    assert "... and 2,490 more demonstrations: see frame" in str(large)
+    assert "... and 2,490 more demonstrations: see to_frame()" in str(large)
     assert len(large._repr_html_()) < 100_000

@@ -100,8 +100,8 @@ def test_of_many_demonstrations_the_first_five_are_shown():
         False
     ] * 2
     assert "The other 2 are left out here" in report.main
-    assert 'They show the first demonstration, <bdi dir="auto">1</bdi>' in report.main
-    assert "They show" not in made.report_of("gaps").main
+    assert 'All but the first show the first demonstration, <bdi dir="auto">1</bdi>' in report.main
+    assert "All but the first" not in made.report_of("gaps").main
 
 
 def test_a_very_long_warning_does_not_blow_the_page_up():
@@ -255,7 +255,7 @@ def test_a_rule_that_does_not_fit_stands_first():
     begin = wrong.main.index("The rule does not fit this log")
     assert begin < wrong.main.index('class="answer"')
     label, observed, usual = wrong.answer.check.unusual[0].said
-    assert re.search(f"{label}</th>.*{observed}</td>.*{usual}</td>", wrong.main[begin:])
+    assert re.search(f"{label}</bdi></th>.*{observed}</td>.*{usual}</td>", wrong.main[begin:])
     assert "do not rely on the numbers" in wrong.main[begin:]
     assert "see the beginning of this report" in wrong.main
     right = ub.report(log, "ucb1", sigma=0.5, check=True)
