@@ -8,9 +8,7 @@ import sys
 
 import unbandit as ub
 
-MOST_MODULES = (
-    38  # an answer, its arguments, its rule, width, delay and check, and how it is waited for; 11 read the log
-)
+MOST_MODULES = 38  # an answer, its arguments, rule and check, how it is waited for, and its options; 11 read the log
 
 # Counts the modules of ours in which a function is called while no module of ours is being imported. A class body and a
 # module's own code are no function calls; Numba shows its compiled functions as frames without globals.
@@ -59,4 +57,4 @@ def test_an_estimate_runs_few_modules(tmp_path):
     modules_run(*asked, cwd=tmp_path)  # compiles kernels, which runs some of their modules
     ran = modules_run(*asked, cwd=tmp_path)
     assert len(ran) <= MOST_MODULES, "\n".join(ran)
-    assert sum(name.startswith("cli/") for name in ran) <= 5, ran
+    assert sum(name.startswith("cli/") for name in ran) <= 7, ran
