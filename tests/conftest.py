@@ -63,18 +63,20 @@ MARKED = {
 
 QUICK = {
     "contract/test_rules.py": (
-        "test_(chunks|evidence|orders)",
+        r"test_(chunks|evidence|orders)|top-two.*many",
         r"\[(ucb|sae|thompson|epsilon-greedy|exp3|sliding-window-ucb)(:|\])",
     ),
     "unit/inference/test_exact.py": (
-        "test_evidence",
-        r"\[3-(ucb:.*|klucb|sae:.*|thompson:(sigma=0.5|noise=bernoulli)|epsilon-greedy:.*|learning-softmax:[^,]*,[^,]*)\]",
+        "test_",
+        r"\[3-(ucb:.*|klucb|sae:.*|thompson:(sigma=0.5|noise=bernoulli)|epsilon-greedy:.*)\]|(pooled|known).*\[(ucb|sae|thompson)",
     ),
-    "unit/inference/test_changing_arms.py": ("test_evidence", r"\[(thompson:sigma|softmax:temperature=0.3\]|ucb:)"),
+    "unit/inference/test_changing_arms.py": ("test_(evidence|normal)", r"\[(thompson:sigma|ucb:)"),
     "unit/inference/test_conventions.py": ("test_other", r"\[klucb"),
+    "unit/inference/test_gaussian.py": ("top-two", "never"),
+    "unit/calibration/test_contexts_measured.py": ("disjoint", "never"),
     "statistical/test_check_statistics.py": ("", r"\[(ucb|sae)\]|ucb-ucb1"),
     "unit/identification/test_identify.py": ("test_clear_cases", "thompson"),
-    "cluster/": ("ray", "own"),
+    "cluster/": ("ray|dask", "own"),
 }
 """Of these files, tests whose names match the first pattern but not the second are `thorough`: they repeat for
 more rules, each of which compiles its own kernels, what the others show. `make test-thorough` runs them."""
