@@ -34,7 +34,7 @@ def test_the_story_is_told_and_drawn(unbandit, tmp_path):
     assert f"{held} of {all_of_them} intervals hold the true value" in told
 
 
-def test_the_commands_it_names_work(unbandit, tmp_path):
+def test_the_commands_it_names_work(unbandit, tmp_path, monkeypatch):
     said = unbandit("demo", "--folder", "d", "--horizon", "2000").out
     proposed = next(line for line in said.splitlines() if line.startswith("Try it"))
     done = unbandit(*proposed.split("unbandit ", 1)[1].split())
@@ -44,6 +44,7 @@ def test_the_commands_it_names_work(unbandit, tmp_path):
     before = report.read_text()
     command = re.search(r"<dt>command</dt><dd><code>unbandit (.*?)</code>", before)[1]
     report.unlink()
+    monkeypatch.chdir(tmp_path / "d")  # the command names files, not folders
     assert unbandit(*command.split()).code == 0
     assert report.read_text() == before
 

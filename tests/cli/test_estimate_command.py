@@ -285,7 +285,7 @@ def test_sensitivity(unbandit, log):
     text = unbandit("estimate", log, *ASKED, *paper, "--sensitivity").out
     (heading,) = (line for line in text.splitlines() if "as assumed" in line)
     assert heading.split()[3:] == list(changed)
-    assert text.count("estimated") == 5
+    assert text.count("estimated") == 1  # one table of arms and variants
 
 
 @pytest.mark.parametrize("name", ["answer.csv", "answer.tsv", "answer.parquet", "answer.json", "ANSWER.CSV"])
@@ -402,7 +402,8 @@ def test_of_many_demonstrations_a_sentence_counts_the_best_arms(unbandit, tmp_pa
     assert written.out == ""
     assert "68 rows" in written.err
     assert said in written.err
-    assert written.err.count("Theorem 2") == 1
+    assert "Theorem 2" not in written.err
+    assert unbandit(*asked, "--verbose", "-o", "again.parquet").err.count("Theorem 2") == 1
     assert pl.read_parquet(tmp_path / "answer.parquet").height == 68
 
 

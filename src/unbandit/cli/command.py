@@ -87,11 +87,14 @@ class GroupedCommand(TyperCommand):
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """Write the docstring; examples are lines that can be copied, however long."""
+        """Write the docstring; examples, and what follows a backspace, are lines that can be copied, however long."""
         for paragraph in (self.help or "").split("\n\n"):
             formatter.write_paragraph()
-            if paragraph.lstrip().startswith("Example:"):
-                formatter.write("".join(f"  {line.strip()}\n" for line in paragraph.strip().splitlines()))
+            lines = paragraph.strip().splitlines()
+            if lines and lines[0].startswith("Example:"):
+                formatter.write("".join(f"  {line.strip()}\n" for line in lines))
+            elif lines and lines[0].strip() == "\b":
+                formatter.write("".join(f"  {line.rstrip()}\n" for line in lines[1:]))
             else:
                 with formatter.indentation():
                     formatter.write_text(" ".join(paragraph.split()))

@@ -71,7 +71,7 @@ def demo(
     with printer.working("Writing the report"):
         report(
             log, rule, source=LogSource.of_file(place / "log.csv"), truth=truth, audience=shell_option,
-            command=f"unbandit report {asked} --truth {place / 'truth.csv'} -o {place / 'report.html'}",
+            command=f"unbandit report log.csv --rule {rule} --best-mean 1 --truth truth.csv -o report.html",
             best_mean=instance.best_mean,
         ).write(place / "report.html")  # fmt: skip
     written = ["lifetimes.png", "lifetimes.svg", "log.csv", "truth.csv", "report.html"]

@@ -15,7 +15,7 @@ class LinEpsilonGreedy(LinearRule):
     Examples
     --------
     >>> LinEpsilonGreedy(epsilon=0.05)
-    LinEpsilonGreedy(ridge=1.0, intercept=False, disjoint=False, ties='lowest', batch=1, delay=0, epsilon=0.05)
+    LinEpsilonGreedy(epsilon=0.05, ridge=1.0)
     """
 
     name: ClassVar[str] = "lin-epsilon-greedy"

@@ -15,7 +15,7 @@ class LinSoftmax(LinearRule):
     Examples
     --------
     >>> LinSoftmax(temperature=0.2)
-    LinSoftmax(ridge=1.0, intercept=False, disjoint=False, ties='lowest', batch=1, delay=0, temperature=0.2)
+    LinSoftmax(temperature=0.2, ridge=1.0)
     """
 
     name: ClassVar[str] = "lin-softmax"

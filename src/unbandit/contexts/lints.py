@@ -18,7 +18,7 @@ class LinTS(LinearRule):
     Examples
     --------
     >>> LinTS(v=0.5)
-    LinTS(ridge=1.0, intercept=False, disjoint=False, ties='lowest', batch=1, delay=0, v=0.5)
+    LinTS(v=0.5, ridge=1.0)
     """
 
     name: ClassVar[str] = "lints"

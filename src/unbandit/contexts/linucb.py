@@ -18,7 +18,7 @@ class LinUCB(LinearRule):
     Examples
     --------
     >>> LinUCB(alpha=2)
-    LinUCB(ridge=1.0, intercept=False, disjoint=False, ties='lowest', batch=1, delay=0, alpha=2.0)
+    LinUCB(alpha=2.0, ridge=1.0)
     """
 
     name: ClassVar[str] = "linucb"

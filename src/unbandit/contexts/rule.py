@@ -153,7 +153,7 @@ def linear_rule_or_family(text: str | LinearRule | RuleFamily, parameter: str = 
     Examples
     --------
     >>> linear_rule_or_family("linucb:alpha=2,disjoint=true")
-    LinUCB(ridge=1.0, intercept=False, disjoint=True, ties='lowest', batch=1, delay=0, alpha=2.0)
+    LinUCB(alpha=2.0, ridge=1.0, disjoint=True)
     """
     if _is_for_contexts(text):
         found: LinearRule | RuleFamily = rule_in(text, linear_rule_named, parameter) if isinstance(text, str) else text

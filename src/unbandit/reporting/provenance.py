@@ -145,7 +145,8 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 
 def shell_line(log: str, rule: Demonstrator | RuleFamily, options: Mapping[str, Any]) -> str:
     """Write the shell command that reproduces a report."""
-    words = ["unbandit", "report", Path(log).name or log, "--rule", str(rule)]
+    name = Path(log).name or log
+    words = ["unbandit", "report", f"./{name}" if name.startswith("-") and name != "-" else name, "--rule", str(rule)]
     for name, value in _given(options).items():
         flag = "--" + name.replace("_", "-")
         if name == "check":

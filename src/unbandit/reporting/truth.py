@@ -114,11 +114,12 @@ def compare(
 
     `truth` has the true values of the quantity shown; the best arm is that of those that `stayed` to the end.
     """
-    held, there = intervals_with_truth(rows, quantity, truth), [arm for arm in stayed if arm in means]
+    held, all_stayed = intervals_with_truth(rows, quantity, truth), len(stayed) == len(answer.arms)
+    there = list(means) if all_stayed else [arm for arm in stayed if arm in means]  # the truth may name more arms
     if not there:
         return "The truth is known of arms only that were withdrawn, and was not used."
     best = tuple(arm for arm in answer.best_by_demonstration[0] if arm in stayed)
-    whose = "the best arm" if len(stayed) == len(answer.arms) else "the best arm that stayed to the end"
+    whose = "the best arm" if all_stayed else "the best arm that stayed to the end"
     true_best = [arm for arm in there if means[arm] == max(means[each] for each in there)]
     given = ""
     if options.get("best_mean") is not None:

@@ -236,7 +236,7 @@ def test_the_chart_has_a_row_for_every_rule_and_averages_its_cells():
     ]
     figure = coverage_chart([*charted, Criterion("c", "", "", scores=[Score("sae", "", share(1, 2), "", None)])])
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
-    assert [name for name in texts if name] == ["ucb", "exp3", "moss"]
+    assert [name for name in texts if name] == ["ucb", "exp3", "moss", "means", "gaps"]  # rules, then what dots are
     (dot,) = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [pytest.approx(0.93)]]
     (bar,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.6
               and line.get_color() == dot.get_color()]  # fmt: skip

@@ -20,7 +20,7 @@ EXPECTED = {
     "elimination, open": ["arms-drawn", "errors", *CLOSED[1:]],
     "elimination, settled": CLOSED,
     "randomised": ["arms-drawn", "errors", "timeline", "pulls", "densities", "paths"],
-    "several": ["arms-drawn", "errors", *CLOSED[1:]],
+    "several": ["demonstrations-drawn", "arms-drawn", "errors", *CLOSED[1:]],
     "pooled": ["arms-drawn", "timeline", "pulls"],
     "shortest": ["arms-drawn"],
     "one round": ["arms-drawn"],
