@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent, times
-from unbandit.calibration.settings import CellTrials, SeededCell, Sizes
+from unbandit.calibration.settings import ParticleTrials, SeededCell, Sizes
 from unbandit.contexts import ContextInstance, ContextLog
 from unbandit.contexts.posterior import context_posterior
 from unbandit.contexts.rule import LinearRule, linear_rule_or_family
@@ -76,20 +76,15 @@ class ContextCell(SeededCell):
 
 
 @dataclass(frozen=True, eq=False)
-class ContextTrials(CellTrials):
+class ContextTrials(ParticleTrials):
     """Logs of some cells, each with other coefficients and contexts; one row per log."""
 
     cells: tuple[ContextCell, ...]
-    particles: int | None = None
     measure: ClassVar[str] = "contexts"
     deciding: ClassVar[tuple[str, ...]] = (
         *("kernels", "contexts", "inference", "tape.py", "instance.py"), "calibration/contexts.py"
     )  # fmt: skip
     rounds_of_a_task: ClassVar[int] = 2_000
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, also how much work each posterior is."""
-        return super().describe() | {"particles": self.particles}
 
     def seconds(self, cell: ContextCell) -> float:
         """Return about how long a log takes."""

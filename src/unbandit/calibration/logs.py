@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, SeededCell, Sizes, short
+from unbandit.calibration.settings import NOISE, NORMAL, ParticleTrials, SeededCell, Sizes, short
 from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
 from unbandit.demonstrators.delay import RandomDelay
 from unbandit.errors import AssumptionWarning, UnbanditError
@@ -146,21 +146,16 @@ class LogCell(SeededCell):
 
 
 @dataclass(frozen=True, eq=False)
-class LogTrials(CellTrials):
+class LogTrials(ParticleTrials):
     """Logs of some cells, each of another bandit; one row per log and arm."""
 
     cells: tuple[LogCell, ...]
-    particles: int | None = None  # of each cloud of a posterior; None for as many as users get
     measure: ClassVar[str] = "logs"
     deciding: ClassVar[tuple[str, ...]] = (
         *("kernels", "demonstrators", "inference", "estimators", "log", "tape.py", "instance.py"),
         "calibration/logs.py",
     )
     rounds_of_a_task: ClassVar[int] = 10_000
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, also how much work each posterior is."""
-        return super().describe() | {"particles": self.particles}
 
     def seconds(self, cell: LogCell) -> float:
         """Return about how long a log takes."""

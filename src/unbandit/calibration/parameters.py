@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
-from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, SeededCell, Sizes
+from unbandit.calibration.settings import NOISE, NORMAL, ParticleTrials, SeededCell, Sizes
 from unbandit.demonstrators import RandomisedRule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
@@ -74,21 +74,16 @@ class FitCell(SeededCell):
 
 
 @dataclass(frozen=True, eq=False)
-class FitTrials(CellTrials):
+class FitTrials(ParticleTrials):
     """Logs of some cells, each of another bandit and with other numbers; one row per log and number."""
 
     cells: tuple[FitCell, ...]
-    particles: int | None = None  # of each cloud of a posterior; None for as many as users get
     measure: ClassVar[str] = "fit"
     deciding: ClassVar[tuple[str, ...]] = (
         *("kernels", "demonstrators", "inference", "estimators", "log", "tape.py", "instance.py"),
         "calibration/parameters.py",
     )
     rounds_of_a_task: ClassVar[int] = 4_000
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, also how much work each posterior is."""
-        return super().describe() | {"particles": self.particles}
 
     def seconds(self, cell: FitCell) -> float:
         """Return about how long a log takes."""

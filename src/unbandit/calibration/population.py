@@ -11,7 +11,7 @@ import polars as pl
 from scipy.special import logit
 
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent, times
-from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, SeededCell, Sizes
+from unbandit.calibration.settings import NOISE, NORMAL, ParticleTrials, SeededCell, Sizes
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, UnbanditError
 from unbandit.hierarchy import population
@@ -61,21 +61,16 @@ class PopulationCell(SeededCell):
 
 
 @dataclass(frozen=True, eq=False)
-class PopulationTrials(CellTrials):
+class PopulationTrials(ParticleTrials):
     """Experiments with other people in each; one row per experiment and parameter."""
 
     cells: tuple[PopulationCell, ...]
-    particles: int | None = None
     measure: ClassVar[str] = "population"
     deciding: ClassVar[tuple[str, ...]] = (
         *("kernels", "demonstrators", "inference", "hierarchy", "log", "tape.py", "instance.py"),
         "calibration/population.py",
     )
     rounds_of_a_task: ClassVar[int] = 1  # an experiment is a task
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, also how much work each evaluation is."""
-        return super().describe() | {"particles": self.particles}
 
     def seconds(self, cell: PopulationCell) -> float:
         """Return about how long an experiment takes."""

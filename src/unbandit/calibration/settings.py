@@ -219,6 +219,17 @@ class CellTrials(TaskGrid):
         return trials
 
 
+@dataclass(frozen=True, eq=False)
+class ParticleTrials(CellTrials):
+    """The same where logs are read by particles: how many decides the numbers too."""
+
+    particles: int | None = None  # of each cloud; None for as many as users get
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that determines the bytes, also how much work each log is."""
+        return super().describe() | {"particles": self.particles}
+
+
 def played(described: Mapping[str, Any]) -> str:
     """Return what a cell is, but for its number of runs."""
     return json.dumps({**described, "runs": None}, sort_keys=True)
