@@ -29,6 +29,9 @@ settings.load_profile("unbandit")
 # turn it on. Processes that tests start inherit this.
 os.environ.setdefault("UNBANDIT_CHECK", "off")
 
+# On a slow machine, lines of progress would stand between the lines that tests expect; tests of progress turn it on.
+os.environ["UNBANDIT_PROGRESS"] = "off"
+
 TESTS = Path(__file__).parent
 
 MARKED = {

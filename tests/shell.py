@@ -50,7 +50,6 @@ def unbandit(monkeypatch, capfd, tmp_path):
     from unbandit.cli.app import main
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("UNBANDIT_PROGRESS", "off")  # on a slow machine lines of progress would be between the others
 
     def run(*arguments: object, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "argv", ["unbandit", *map(str, arguments)])

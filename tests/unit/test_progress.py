@@ -149,6 +149,7 @@ def test_ctrl_c_ends_a_long_posterior_soon():
 
 
 def test_work_of_hours_says_now_and_then_how_long_it_will_take(monkeypatch):
+    monkeypatch.setenv(progress.SWITCH, "")
     clock = iter([0.0, 5.0, 15.0, 18.0, 40.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     text = io.StringIO()

@@ -17,7 +17,7 @@ from rich.console import Console
 from shell import contents
 
 from unbandit import OutputError, ParameterError, ResumeError
-from unbandit.progress import Bar, Progress, progress_on
+from unbandit.progress import SWITCH, Bar, Progress, progress_on
 from unbandit.study import ShrinkingGap, Study, StudyResult, dispatch
 
 STUDY = Study(
@@ -287,7 +287,8 @@ def test_the_former_name_of_the_curves_warns(done):
         assert result.folds() is result.curves()
 
 
-def test_the_bar_says_speed_and_what_is_left():
+def test_the_bar_says_speed_and_what_is_left(monkeypatch):
+    monkeypatch.setenv(SWITCH, "")
     out, now = io.StringIO(), [0.0]
     console = Console(file=out, force_terminal=True, width=120, get_time=lambda: now[0])
     bar = progress_on(console)
