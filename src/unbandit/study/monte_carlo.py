@@ -5,6 +5,7 @@ shape (folds + 1, ...), is its error, with no formula, whatever runs have in com
 `scipy.stats.bootstrap` needs every run in memory, where the jackknife needs the sums of twenty folds.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,7 +68,9 @@ def computed(value: float) -> Measured:
 
 
 def share(held: float, runs: float) -> Share:
-    """Return the share of independent runs in which something holds."""
+    """Return the share of independent runs in which something holds; NaN of none."""
+    if not runs:
+        return Share(math.nan, math.nan, 1, 0, 0)
     value = held / runs
     return Share(value, float(np.sqrt(value * (1 - value) / runs)), 1, round(held), round(runs))
 
