@@ -80,7 +80,8 @@ tests: env
 
 # The same for every rule: `make test` takes some of each kind, as each rule compiles kernels of its own.
 test-thorough: env
-	$(PYTEST) $(WORKERS) --durations=40 --durations-min=3 -m thorough tests
+	$(PYTEST) $(WORKERS) --durations=40 --durations-min=3 -m thorough tests --ignore=tests/gpu
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m thorough tests/gpu
 
 # Workers and heads of clusters that die; slow, and apart from `make test`.
 test-faults: env
@@ -101,7 +102,7 @@ foreign: env
 
 # The GPU's tests on numba's simulation of one, which needs no GPU and is slow; printed when they have ended.
 test-gpu-simulated: env
-	@NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/gpu > .gpu-tests.log 2>&1; ended=$$?; \
+	@NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "not thorough" tests/gpu > .gpu-tests.log 2>&1; ended=$$?; \
 	cat .gpu-tests.log; rm -f .gpu-tests.log; exit $$ended
 
 # The same tests on a real GPU, with much more of each.

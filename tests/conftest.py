@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -69,16 +70,27 @@ QUICK = {
         r"test_(chunks|evidence|orders)|top-two.*many",
         r"\[(ucb|sae|thompson|epsilon-greedy|exp3|sliding-window-ucb)(:|\])",
     ),
+    "contract/test_seam.py": ("test_(is_|rules_that_differ)", r"toy-formula|\[closed_over"),
     "unit/inference/test_exact.py": (
         "test_",
-        r"\[3-(ucb:.*|klucb|sae:.*|thompson:(sigma=0.5|noise=bernoulli)|epsilon-greedy:.*)\]|(pooled|known).*\[(ucb|sae|thompson)",
+        r"\[3-(ucb:.*|klucb|sae:.*|thompson:sigma=0.5|epsilon-greedy:.*)\]|(pooled|known).*\[(ucb|sae|thompson)",
     ),
-    "unit/inference/test_changing_arms.py": ("test_(evidence|normal)", r"\[(thompson:sigma|ucb:)"),
-    "unit/inference/test_conventions.py": ("test_other", r"\[klucb"),
-    "unit/inference/test_gaussian.py": ("top-two", "never"),
+    "unit/inference/test_changing_arms.py": ("test_(evidence|normal|arms_that_were)", r"\[(epsilon-greedy:|ucb:)"),
+    "unit/inference/test_conventions.py": ("test_(other|logs_with_ties)", r"\[moss"),
+    "unit/inference/test_gaussian.py": ("top-two|learning-softmax", "never"),
     "unit/calibration/test_contexts_measured.py": ("disjoint", "never"),
+    "unit/calibration/test_misfits.py": ("test_bounds_of_other", "never"),
+    "unit/estimators/test_any_index.py": ("test_many_runs_at_once", r"-(ucb|ucb1|moss)-"),
+    "unit/plots/test_figure_output.py": ("test_names_are_only_names", r"script|x00|u0645"),
     "statistical/test_check_statistics.py": ("", r"\[(ucb|sae)\]|ucb-ucb1"),
+    "unit/test_progress.py": ("test_ninety_seven_people", "never"),
     "unit/identification/test_identify.py": ("test_clear_cases", "thompson"),
+    "paper/test_figure.py": ("two_formats", r"\[(ucb|battery-landscape|gene|sketch-switching)\]"),
+    "docs/test_documents.py": (r"runs_and_prints.*docs/rules/", r"rules/(ucb1|thompson|successive-elimination)\."),
+    "gpu/test_gpu_simulation.py": (
+        "test_same_(actions|evidence)",
+        r"\[(ucb-[01]|ucb1-0|sae-0|thompson-0|softmax-0|klucb-0)\]",
+    ),
     "cluster/": ("ray|dask", "own"),
 }
 """Of these files, tests whose names match the first pattern but not the second are `thorough`: they repeat for
@@ -137,12 +149,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupSchedul
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, and put what takes longest first."""
     for item in items:
-        for start, marker in MARKED.items():
-            if _place(item.nodeid).startswith(start):
-                item.add_marker(marker)
-        if any(_repeats(item, *patterns) for start, patterns in QUICK.items() if _place(item.nodeid).startswith(start)):
+        place = _place(item.nodeid)
+        for marker in _markers(place):
+            item.add_marker(marker)
+        if any(_repeats(item, *patterns) for patterns in _patterns(place)):
             item.add_marker("thorough")
     items.sort(key=lambda item: _order(_place(item.nodeid)))  # stable: otherwise as collected
+
+
+@cache
+def _markers(place: str) -> list[str]:
+    return [marker for start, marker in MARKED.items() if place.startswith(start)]
+
+
+@cache
+def _patterns(place: str) -> list[tuple[str, str]]:
+    return [patterns for start, patterns in QUICK.items() if place.startswith(start)]
 
 
 def _repeats(item: pytest.Item, repeated: str, shown: str) -> bool:

@@ -12,7 +12,7 @@ refused, unbandit = shell.refused, shell.unbandit
 
 
 def test_the_table_is_printed_and_the_page_written(unbandit):
-    done = unbandit("calibrate", "closed-forms", "--rule", "ucb", "--runs", 4, "-o", "look")
+    done = unbandit("calibrate", "closed-forms", "--rule", "ucb", "--runs", 4, "-o", "look", "--threads", 1)
     assert done.code == 0
     assert "even means: coverage" in done.out
     assert "93% to 97%" in done.out
@@ -36,7 +36,7 @@ def test_what_is_wrong_ends_with_its_code(unbandit, refused):
     assert "nothing: expected a folder that holds a measure" in refused(2, "calibrate", "page", "-o", "nothing")
     assert not Path("nothing").exists()
     assert "runs: expected a whole number from 2" in refused(2, "calibrate", "--runs", 1)
-    unbandit("calibrate", "closed-forms", "--rule", "sae", "--runs", 2, "-o", "look")
+    unbandit("calibrate", "closed-forms", "--rule", "sae", "--runs", 2, "-o", "look", "--threads", 1)
     said = refused(3, "calibrate", "closed-forms", "--rule", "sae", "--runs", 3, "-o", "look")
     assert "it has another study (cells: the folder has sae:alpha=0.25" in said
     assert "with other runs)" in said

@@ -102,14 +102,14 @@ def test_the_record_stands_for_parts_that_are_elsewhere(tmp_path):
     [("not JSON", "line 2: "), ('{"measure": "posterior"}', "line 2: .*cell"), ('{"version": 3}', "line 2: .*measure")],
 )
 def test_a_record_that_cannot_be_read_is_refused(tmp_path, line, problem):
-    calibrate(tmp_path, measures=["posterior"], rules=["uniform", "ucb"], runs=2, particles=20, clouds=2)
+    calibrate(tmp_path, measures=["posterior"], rules=["uniform", "ucb"], runs=2, particles=20, clouds=2, threads=1)
     (tmp_path / "measured.jsonl").write_text(f"\n{line}\n", encoding="utf-8")
     with pytest.raises(ResumeError, match=problem):
         read_calibration(tmp_path)
 
 
 def test_lines_of_other_versions_and_cells_are_left_out(tmp_path):
-    calibrate(tmp_path, measures=["posterior"], rules=["uniform", "ucb"], runs=2, particles=20, clouds=2)
+    calibrate(tmp_path, measures=["posterior"], rules=["uniform", "ucb"], runs=2, particles=20, clouds=2, threads=1)
     kept, other = [json.loads(line) for line in (tmp_path / "measured.jsonl").read_text(encoding="utf-8").splitlines()]
     other["cell"]["arms"] = 77
     lines = [json.dumps(line) for line in (kept, other, kept | {"version": "0.3.0"})]
@@ -126,7 +126,7 @@ def test_lines_of_other_versions_and_cells_are_left_out(tmp_path):
 def test_only_enough_runs_of_what_users_get_are_quoted(tmp_path, monkeypatch):
     def quotable(name: str, fewest: int, **sizes) -> int:
         monkeypatch.setattr(record, "FEWEST_QUOTED", fewest)
-        calibrate(tmp_path / name, measures=["posterior"], rules=["uniform", "ucb"], runs=3, **sizes)
+        calibrate(tmp_path / name, measures=["posterior"], rules=["uniform", "ucb"], runs=3, threads=1, **sizes)
         found = read_calibration(tmp_path / name).found[1]
         return sum(each.quotable for each in found.cells)
 
@@ -142,7 +142,7 @@ def test_a_folder_without_a_measure_is_refused(tmp_path):
 
 
 def test_one_measure_of_one_rule(tmp_path):
-    done = calibrate(tmp_path, measures=["closed-forms"], rules=["sae"], runs=2, seed=7)
+    done = calibrate(tmp_path, measures=["closed-forms"], rules=["sae"], runs=2, seed=7, threads=1)
     assert [len(each.metrics) for each in done.found] == [9, *[0] * (len(done.found) - 1)]
     folders = {path.name for path in (tmp_path / "closed-forms").iterdir()}
     assert folders == {"sae-alpha-0.25", "sae-alpha-0.25-scale-0.4"}
@@ -187,14 +187,14 @@ def test_what_is_wrong_is_refused_before_anything_is_written(tmp_path, wrong, sa
 
 
 def test_another_calibration_in_the_folder_is_refused(tmp_path):
-    calibrate(tmp_path, measures=["closed-forms"], rules=["sae"], runs=2)
+    calibrate(tmp_path, measures=["closed-forms"], rules=["sae"], runs=2, threads=1)
     before = contents(tmp_path)
     with pytest.raises(ResumeError, match=r"cells: the folder has sae.* with other runs"):
         calibrate(tmp_path, rules=["sae"], runs=3, measures=["closed-forms", "posterior"])
     assert contents(tmp_path) == before
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"expected a folder; got a file|Not a directory"):
-        calibrate(tmp_path / "file", measures=["closed-forms"], rules=["sae"], runs=2)
+        calibrate(tmp_path / "file", measures=["closed-forms"], rules=["sae"], runs=2, threads=1)
 
 
 def test_a_posterior_is_timed():
