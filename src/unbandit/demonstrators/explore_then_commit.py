@@ -1,5 +1,6 @@
 """Explore, then commit: a fixed number of pulls of each arm, and from then on the one that looked best."""
 
+import math
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -36,12 +37,19 @@ class ExploreThenCommit(EliminationRule):
 
     @classmethod
     def guesses(cls, noise: Noise, log: ActionLog) -> list[tuple[Self, float]]:
-        """Return the length that the log shows, with the prior probability of every length that fits into it.
+        """Return the length that the log shows, with its prior probability, and one that is too long for the log.
 
-        Longer ones count as one: the log may end before its rule commits.
+        The prior is flat in the logarithm, from one pull to as many as the log has rounds: `P(explore >= n)` is
+        `1 - ln n / ln (T + 2)`. All lengths that the log does not show explain nothing, and keep their probability;
+        those too long for it count as one, because the log may end before its rule commits.
         """
-        shown, longest = max(int(log.pulls[0].min()), 1), int(log.lengths[0]) // len(log.arms)
-        return [(cls(explore=explore), 1 / (longest + 1)) for explore in (shown, longest + 1)]
+        rounds = int(log.lengths[0])
+        shown, too_long = max(int(log.pulls[0].min()), 1), rounds // len(log.arms) + 1
+        masses = math.log((shown + 1) / shown), math.log((rounds + 2) / too_long)
+        return [
+            (cls(explore=each), mass / math.log(rounds + 2))
+            for each, mass in zip((shown, too_long), masses, strict=True)
+        ]
 
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return 0: all but the best arm go."""

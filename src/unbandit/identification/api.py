@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings as python_warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,7 @@ from unbandit.identification.evidence import (
     averaged,
     decide,
     log_evidence,
+    one_number,
     successive_halving,
 )
 from unbandit.identification.result import Identification, Surprise, Verdict
@@ -56,6 +57,11 @@ NEXT = (
 )
 WHOLE, COMPARED = 1_000, 0.75  # parts of the work, and the share of it that comparing the candidates takes
 MOST_CHECKED, SMALL = 4, 0.03  # candidates that are checked and averaged over, and their least probability
+
+ONE_NUMBER = (
+    "Of two arms an elimination rule shows a single number, when it dropped one of them. Any of these rules may have "
+    "left it: which of them did is not in the log."
+)
 
 SURPRISES = 5  # the number of surprising rounds that are named
 
@@ -158,7 +164,8 @@ def _answer(
                 f"None of {len(candidates)} candidates can have made this record. {'; '.join(reasons[:3])}",
                 remedy=NEXT,
             )
-        first = decide(evidences)
+        alike = one_number(request.log, candidates)
+        first = decide(evidences, alike)
         contenders = {
             at: _contender(candidates[at], by_guess[at], evidences[at], first.probabilities[at]) for at in first.order
         }
@@ -170,8 +177,8 @@ def _answer(
                 contenders[at] = _checked(request, contenders[at], values, at)
                 visited.append(at)
                 current_work().reach(round(WHOLE * (COMPARED + (1 - COMPARED) * min(len(visited) / len(todo), 1.0))))
-            decision = _without_misfits(first, contenders)
-    return _decided(request, contenders, first, values, warnings, notes)
+            decision = _without_misfits(first, contenders, alike)
+    return _decided(request, contenders, first, decision, values, warnings, notes)
 
 
 def _to_check(decision: Decision, visited: Sequence[int]) -> list[int]:
@@ -182,13 +189,13 @@ def _to_check(decision: Decision, visited: Sequence[int]) -> list[int]:
     return probable[: max(MOST_CHECKED - len(visited), int(beyond))]
 
 
-def _without_misfits(first: Decision, contenders: Mapping[int, Contender]) -> Decision:
+def _without_misfits(first: Decision, contenders: Mapping[int, Contender], alike: Collection[int]) -> Decision:
     """Decide among the candidates that a check did not exclude; as before if it excluded all that were possible."""
     out = {at for at in first.contenders if contenders[at].check.verdict == "does not fit"}
     if not out or out.issuperset(first.contenders):
         return first
     nothing = LogEvidence.impossible("")
-    return decide([nothing if at in out else contenders[at].evidence for at in range(len(contenders))])
+    return decide([nothing if at in out else contenders[at].evidence for at in range(len(contenders))], alike)
 
 
 def _checked(
@@ -205,13 +212,12 @@ def _checked(
 
 
 def _decided(
-    request: IdentificationRequest, contenders: dict[int, Contender], first: Decision, values: dict[int, RuleValues],
-    warnings: list[Notice], notes: list[Notice],
+    request: IdentificationRequest, contenders: dict[int, Contender], first: Decision, decision: Decision,
+    values: dict[int, RuleValues], warnings: list[Notice], notes: list[Notice],
 ) -> Identification:  # fmt: skip
     """Decide among the candidates that fit, and average the values over them."""
     out = [at for at in first.contenders if contenders[at].check.verdict == "does not fit"]
     fitting = [at for at in first.contenders if at not in out]
-    decision = _without_misfits(first, contenders)
     if decision is not first:
         contenders = {
             at: replace(contenders[at], probability=decision.probabilities[at]) for at in decision.order
@@ -301,7 +307,9 @@ def _surprises(log: ActionLog, evidence: LogEvidence) -> list[Surprise]:
 
 
 def _imprecise(decision: Decision) -> list[Notice]:
-    """Note where more particles may change the verdict."""
+    """Note why rules are left: the log has a single number, or more particles may change the verdict."""
+    if decision.alike:
+        return [Notice("one-number", ONE_NUMBER)]
     if decision.clear or decision.at_best < SURE:
         return []
     text = "The Monte-Carlo error decides here: more particles may distinguish the rules."

@@ -199,9 +199,9 @@ def _without_twins(candidates: Sequence[Candidate], horizon: int, arms: int) -> 
                 left.append((rule, weight))
             else:
                 twins.setdefault(other, []).append(rule)
-        total = sum(weight for _, weight in left)
-        if left:
-            kept.append(replace(candidate, guesses=tuple((rule, weight / total) for rule, weight in left)))
+        if left:  # what a candidate lacks to 1 it still lacks
+            share = sum(weight for _, weight in left) / sum(weight for _, weight in candidate.guesses)
+            kept.append(replace(candidate, guesses=tuple((rule, weight / share) for rule, weight in left)))
     return [replace(each, twins=tuple(twins.get(each.name, ()))) for each in kept]
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.demonstrators.widths import width_parameters
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.fit import UNCHECKED, Check
@@ -488,15 +488,19 @@ class Decision:
     assured: float  # the probability of the first with the error of each difference held against it
     at_best: float  # the same with the errors in its favour
     contenders: tuple[int, ...]  # those that cannot be distinguished from the first one, itself included
+    alike: bool = False  # whether some of these explain the log, whatever it is, so that no evidence can decide
 
     @property
     def clear(self) -> bool:
         """Return whether the first one is identified."""
-        return self.assured >= SURE
+        return self.assured >= SURE and not self.alike
 
 
-def decide(evidences: Sequence[LogEvidence]) -> Decision:
-    """Compare candidates that are equally likely a priori; at least one of them must be possible."""
+def decide(evidences: Sequence[LogEvidence], alike: Collection[int] = ()) -> Decision:
+    """Compare candidates that are equally likely a priori; at least one of them must be possible.
+
+    Those that are `alike` are not distinguished from each other, however their evidences differ.
+    """
     order = tuple(sorted(range(len(evidences)), key=lambda at: -evidences[at].value))
     first, others = evidences[order[0]], order[1:]
     ratios = [math.exp(each.value - first.value) for each in evidences]
@@ -509,8 +513,25 @@ def decide(evidences: Sequence[LogEvidence]) -> Decision:
         against[at] = math.exp(min(ahead + worst, 700.0))
         in_favour.append(math.exp(min(ahead - best, 700.0)))
     assured, at_best = 1 / (1 + sum(against.values())), 1 / (1 + sum(in_favour))
-    contenders = tuple(at for at in others if against[at] > (1 - SURE) / len(evidences))
-    return Decision(order, tuple(each / sum(ratios) for each in ratios), assured, at_best, (order[0], *contenders))
+    same = {at for at in others if order[0] in alike and at in alike and evidences[at].value > -math.inf}
+    contenders = tuple(at for at in others if at in same or against[at] > (1 - SURE) / len(evidences))
+    probabilities = tuple(each / sum(ratios) for each in ratios)
+    return Decision(order, probabilities, assured, at_best, (order[0], *contenders), bool(same))
+
+
+def one_number(log: ActionLog, candidates: Sequence[Candidate]) -> frozenset[int]:
+    """Return the candidates of which a log of two arms shows a single number: when the other arm was dropped.
+
+    An elimination rule whose parameters nobody knows leaves any such number. Which of several left it would be decided
+    by how probable their parameters were beforehand, and that is a convention.
+    """
+    if len(log) > 1 or len(log.arms) > 2:
+        return frozenset()
+    return frozenset(
+        at
+        for at, each in enumerate(candidates)
+        if len(each.guesses) > 1 and isinstance(each.guesses[0][0], EliminationRule)
+    )
 
 
 def _error_of_difference(first: float, second: float) -> float:

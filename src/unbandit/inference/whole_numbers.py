@@ -2,7 +2,8 @@
 
 A log leaves few values possible: an opening ends where an arm comes again too early, and an index rule that decides
 every `batch` rounds changes its arm at the end of a batch only. All that are possible are compared by the evidence of
-the log. Other whole numbers, and choices such as `ties`, are refused with the reason.
+the log, which counts less for a longer batch: a few changes have some large common divisor by chance, so that the
+prior of a batch is `1 / batch`. Other whole numbers, and choices such as `ties`, are refused with the reason.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def settled_whole_numbers(
         batches = _batches(log, opening) if "batch" in names else [1]
         tried += [{"initial": opening, "batch": batch} for batch in batches]
     values = [{name: each[name] for name in names} for each in tried]
-    found = [(evidence(each), each) for each in values]
+    found = [(evidence(each) - math.log(each.get("batch", 1)), each) for each in values]  # prior of a batch: 1 / batch
     found.sort(key=lambda pair: -pair[0])
     best, chosen = found[0]
     if best == -math.inf:

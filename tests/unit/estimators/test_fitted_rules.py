@@ -1,6 +1,7 @@
 """Answers under a rule whose numbers are fitted."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import unbandit as ub
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.estimators.family import mixed_interval
+from unbandit.inference.whole_numbers import settled_whole_numbers
 
 INSTANCE = ub.Instance([1.0, 0.6, 0.2], 0.5)
 
@@ -112,6 +114,21 @@ def test_whole_and_real_numbers_are_found_together():
     assert [each.parameter for each in found.fitted] == ["scale", "batch"]
     assert found.fitted[0].low < 0.7 < found.fitted[0].high
     assert found.fitted[1].value == 2
+
+
+@pytest.mark.parametrize(("gain", "refused"), [(math.log(240) + 1, True), (math.log(240) + 6, False)])
+def test_a_long_batch_that_a_single_change_suggests_is_not_believed(gain, refused):
+    """One change after 240 rounds is more probable under a batch of 240 by about ln 240, its prior less by as much."""
+    log, family = ub.ActionLog.from_actions([0, 1, *[1] * 240, *[0] * 50]), ub.UCB(alpha=0.25, batch=ub.FIT)
+
+    def evidence(given):
+        return gain if given["batch"] == 240 else 0.0
+
+    if refused:
+        with pytest.raises(NotIdentifiable, match="does not show batch"):
+            settled_whole_numbers(log, family, evidence)
+    else:
+        assert settled_whole_numbers(log, family, evidence)[0] == {"batch": 240}
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,8 @@ def test_rules_that_are_one_with_another_are_left_out_by_default_and_kept_where_
     assert [(rule.level, rule.double_log) for rule in by_default["ucb1"].twins] == [("round", 0.0)]
     assert [(rule.level, rule.double_log) for rule in by_default["ucb"].twins] == [("horizon", 0.0), ("horizon", 3.0)]
     assert not by_default["moss"].twins
+    etc = ub.ExploreThenCommit.guesses(ub.Gaussian(0.5), log)  # lengths that the log does not show keep their weight
+    assert by_default["explore-then-commit"].guesses == tuple(etc)
     named, _ = candidates_for("klucb,ucb,ucb1", ub.Gaussian(0.5), log, lines=True)
     assert len(named[0].guesses) == 4
     assert not named[1].twins

@@ -243,6 +243,15 @@ def test_a_difference_within_the_error_is_not_decided():
     assert decide([first]).assured == 1.0
 
 
+def test_candidates_that_are_alike_are_left_however_their_evidences_differ():
+    first, far = LogEvidence(-10.0, 0.1, -10.2, -9.8), LogEvidence(-30.0, 0.1, -30.2, -29.8)
+    impossible = LogEvidence.impossible("")
+    found = decide([first, far, impossible, far], alike={0, 1, 2})
+    assert (found.clear, found.contenders) == (False, (0, 1))
+    assert decide([first, far, impossible], alike={1, 2}).clear
+    assert decide([first, impossible], alike={0, 1}).clear
+
+
 def test_probabilities_are_those_of_the_estimates():
     found = decide(
         [LogEvidence(-3.0, 0, -3, -3), LogEvidence(-1.0, 0, -1, -1), LogEvidence(-math.inf, 0, -math.inf, -math.inf)]

@@ -78,6 +78,24 @@ def test_an_opening_alone_cannot_tell():
     assert "cannot distinguish between" in found.answer()
 
 
+@pytest.mark.parametrize(("pulls", "left"), [(37, {"sae", "explore-then-commit"}),
+                                             (64, {"sae", "phased", "explore-then-commit"})])  # fmt: skip
+def test_one_number_does_not_show_which_elimination_rule_left_it(pulls, left):
+    """Phased elimination tests after 1, 2, 4, ... pulls; any rule may have dropped an arm then."""
+    log = ub.ActionLog.from_actions([0, 1] * pulls + [1] * 120)
+    found = ub.identify(log, "sae,phased,explore-then-commit,uniform", sigma=0.5, particles=60)
+    assert (found.verdict, set(found.left)) == ("cannot tell", left)
+    assert "one-number" in [notice.code for notice in found.notes]
+    assert found["sae"].probability > 0.01
+
+
+def test_arms_dropped_one_by_one_show_that_no_fixed_exploration_did_it():
+    log = ub.SAE(alpha=0.25).demonstrate(ub.Instance([1.0, -0.5, 0.0], 0.5), 400, seed=1)
+    found = ub.identify(log, "sae,explore-then-commit", sigma=0.5, particles=60)
+    assert (found.verdict, found.winner) == ("identified", "sae")
+    assert not found["explore-then-commit"].possible
+
+
 def test_rules_that_are_one_and_the_same_cannot_be_told_apart():
     log = ub.UCB(alpha=0, scale=math.sqrt(2) * 0.5).demonstrate(INSTANCE, 200, seed=2)
     same = [ub.UCB(alpha=0, scale=math.sqrt(2) * 0.5), ub.UCB(alpha=0, scale=math.sqrt(2) * 0.5 * (1 + 1e-9))]
