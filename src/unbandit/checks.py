@@ -7,11 +7,13 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeVar
 
-from unbandit.errors import ParameterError
+from unbandit.errors import ParameterError, option
+from unbandit.formatting import LONGEST_LABEL, Unit
 from unbandit.progress import WorkerThreads, current_work, interruptible, unless_stopped
 
 if TYPE_CHECKING:
@@ -89,6 +91,38 @@ def positive(name: str, value: object) -> float:
     if number is None or not (math.isfinite(number) and number > 0):
         raise _no_number(name, value, "a positive number")
     return number
+
+
+def unit(value: object, name: str = "unit") -> Unit | None:
+    """Check a unit: a text such as `cycles=1208`, or a name and a positive number; None for none.
+
+    Examples
+    --------
+    >>> unit("cycles=1208")
+    Unit(name='cycles', factor=1208.0)
+    """
+    if value is None:
+        return None
+    called, amount = value if isinstance(value, tuple) and len(value) == 2 else ("", None)
+    if isinstance(value, str):
+        called, _, amount = (part.strip() for part in value.rpartition("="))
+        with suppress(ValueError):
+            amount = float(amount)
+    factor = real(amount)
+    fits = (
+        isinstance(called, str)
+        and 0 < len(called) <= LONGEST_LABEL
+        and called.isprintable()
+        and called == called.strip()
+    )
+    if not fits or factor is None or not (math.isfinite(factor) and factor > 0):
+        raise ParameterError(
+            f"expected a name of at most {LONGEST_LABEL} characters and a positive number; got {brief(value)}.",
+            parameter=name,
+            value=value,
+            remedy=f"Write it as in {option(name, 'cycles=1208')}; the number is 1 if values are in this unit already.",
+        )
+    return Unit(called, factor)
 
 
 def _scalar_kind(value: object) -> str | None:

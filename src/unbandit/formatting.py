@@ -4,6 +4,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from unbandit.errors import CONTROL
 
@@ -13,6 +14,21 @@ LONGEST_NAME = 80
 LONGEST_LABEL = 24  # characters of a name in a figure or a narrow table
 
 LONGEST_MESSAGE = 2_000
+
+
+class Unit(NamedTuple):
+    """Unit in which values are shown: its name, and how many of it one unit of the log's rewards is."""
+
+    name: str
+    factor: float
+
+    def __str__(self) -> str:
+        return f"{self.name}={repr(self.factor).removesuffix('.0')}"
+
+    def given(self, value: float) -> str:
+        """Write a number of the log's rewards, and what it is in this unit."""
+        return f"{number(value)} ({number(self.factor * value)} {self.name})"
+
 
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 

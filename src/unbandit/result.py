@@ -6,7 +6,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +17,7 @@ from unbandit import checks
 from unbandit.errors import Audience, ParameterError, python_option
 from unbandit.errors import Notice as Notice
 from unbandit.fit import UNCHECKED, Check, FittedNumber
-from unbandit.formatting import short_numbers
+from unbandit.formatting import Unit, number, short_numbers
 from unbandit.log.labels import MOST_IN_TUPLE, LazySequence
 from unbandit.tables import Finding, read_json, read_notices
 
@@ -120,6 +120,11 @@ class Columns:
     ratio: NDArray[np.float64]
     verdict: NDArray[np.int8]
 
+    def times(self, factor: float) -> Columns:
+        """Return gaps and means, with their intervals, multiplied; ratios have no unit."""
+        numbers = {name: factor * getattr(self, name) for name in NUMBERS if name != "ratio"}
+        return replace(self, **numbers)
+
     def frame(
         self, arms: Sequence[str], names: Mapping[str, Any], start: int = 0, stop: int | None = None
     ) -> polars.DataFrame:
@@ -165,6 +170,8 @@ class Estimate(Finding):
         Whether the assumed rule fits the log.
     fitted
         The rule's numbers that were fitted from the log (`FIT`), each with an interval.
+    unit
+        The unit of the numbers (`in_unit`); None for that of the rewards, as the rule knows them.
 
     Examples
     --------
@@ -194,6 +201,34 @@ class Estimate(Finding):
     alternatives: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
     check: Check = field(default=UNCHECKED, repr=False)
     fitted: tuple[FittedNumber, ...] = ()
+    unit: Unit | None = None
+
+    def in_unit(self, unit: str | tuple[str, float]) -> Estimate:
+        """Return the same answer in another unit: gaps, means and sigma multiplied, and a note that says so.
+
+        Posteriors, the rule and what other notices say stay as they are.
+
+        Examples
+        --------
+        >>> import unbandit as ub
+        >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+        >>> result = ub.estimate(log, "ucb:alpha=0.25", best_mean=1.0, sigma=1.0)
+        >>> round(result["B"].mean, 3), round(result.in_unit("cycles=1208")["B"].mean)
+        (0.512, 618)
+        """
+        checked = checks.unit(unit)
+        if checked is None or self.unit is not None:
+            text = "expected a unit." if checked is None else f"the numbers are in {self.unit} already."
+            raise ParameterError(text, parameter="unit", value=unit)
+        text = f"Values are in {checked.name}: those of the rule's rewards times {number(checked.factor, 6)}."
+        return replace(
+            self,
+            columns=self.columns.times(checked.factor),
+            sigma=None if self.sigma is None else checked.factor * self.sigma,
+            notes=(Notice("unit", text), *self.notes),
+            alternatives={label: other.in_unit(checked) for label, other in self.alternatives.items()},
+            unit=checked,
+        )
 
     @property
     def best(self) -> tuple[str, ...]:
@@ -446,6 +481,7 @@ def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
         | ({"best_by_demonstration": [list(names) for names in answer.best_by_demonstration]} if _open(answer) else {})
         | ({"apart": apart} if apart else {})
         | ({"fitted": fitted} if fitted else {})
+        | ({} if answer.unit is None else {"unit": answer.unit._asdict()})
         | ({"alternatives": alternatives} if alternatives else {})
     )
 
@@ -480,6 +516,7 @@ def _read_answer(said: Mapping[str, Any]) -> Estimate:
         alternatives={label: _read_answer(other) for label, other in said.get("alternatives", {}).items()},
         check=Check.from_dict(said["check"]),
         fitted=tuple(FittedNumber(**each) for each in said.get("fitted", ())),
+        unit=checks.unit(tuple(said["unit"].values())) if "unit" in said else None,
     )  # fmt: skip
 
 

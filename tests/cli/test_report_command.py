@@ -37,6 +37,14 @@ def test_a_report_is_written_and_named(unbandit, log, tmp_path):
     assert "<dt>command</dt><dd><code>unbandit report log.csv --rule ucb:alpha=0.25 --sigma 0.5</code>" in page
 
 
+def test_values_may_have_a_unit(unbandit, refused, log, tmp_path):
+    done = unbandit("report", "log.csv", *ASKED, "--unit", "cycles=1000")
+    assert 'the closest behind is "B", worth 226 cycles less' in done.out
+    assert "--unit cycles=1000</code>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    for wrong in ("cycles", "cycles=0", "=5"):
+        assert "Write it as in --unit cycles=1208" in refused(2, "report", "log.csv", *ASKED, "--unit", wrong)
+
+
 def test_its_own_command_makes_it_again(unbandit, log, tmp_path):
     options = [
         "--truth",

@@ -54,7 +54,7 @@ def report(given: Mapping[str, Any]) -> None:
     from unbandit import reporting
     from unbandit.reporting.provenance import without_folders
 
-    for name in ("population", "truth", "sensitivity", "names", "title", "author", "date", "short"):
+    for name in ("population", "truth", "sensitivity", "names", "unit", "title", "author", "date", "short"):
         if given[name]:
             text = f"expected without {option('features')}: reports of logs with features have none yet."
             raise ParameterError(text, parameter=name, value=given[name], remedy="Leave it out.")

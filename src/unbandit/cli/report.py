@@ -18,7 +18,7 @@ NOT_OF_A_POPULATION: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
     "availability": None, "no_check": False, "strict": False, "truth": None,
-    "sensitivity": False, "names": None,
+    "sensitivity": False, "names": None, "unit": None,
 }  # fmt: skip
 """Options of a report that a population has none of, each with its default."""
 
@@ -61,6 +61,7 @@ def report(
     author: str = Option(None, "--author", metavar="NAME", help="Who wrote it."),
     date: str = Option(None, "--date", metavar="DATE", help="When, as it is to be printed."),
     names: str = Option(None, "--names", metavar="FILE", help="What arms are called in the report: arm, name."),
+    unit: str = Option(None, "--unit", metavar="NAME=NUMBER", help="Show values in a unit, each times this number."),
     short: bool = Option(False, "--short", help="One page: the answer, its table and one figure."),
     paper: str = Option("A4", "--paper", metavar="A4|letter", help="With --pdf: the paper's size."),
     pdf: str = Option(None, "--pdf", metavar="PATH", help="Also print it, with an installed browser: .pdf."),
@@ -100,7 +101,7 @@ def report(
             written = reporting.report(
                 log, asked.rule, source=source, command=without_folders(["unbandit", *sys.argv[1:]]), truth=means,
                 windows=windows, sensitivity=sensitivity, names=None if names is None else read_arm_names(names),
-                title=title, author=author, date=date, short=short, table_file=table.name,
+                unit=unit, title=title, author=author, date=date, short=short, table_file=table.name,
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,
             )  # fmt: skip
         written.write(output)

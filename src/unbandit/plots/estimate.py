@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 AXIS_LABELS = {"mean": "value", "gap": "gap to the best arm", "ratio": "ratio of gaps"}
 
+
+def axis_label(estimate: Estimate, quantity: Quantity) -> str:
+    """Return what stands at an axis of values: the quantity, and its unit where there is one."""
+    name = AXIS_LABELS[quantity]
+    return name if estimate.unit is None or quantity == "ratio" else f"{name}, in {estimate.unit.name}"
+
+
 MARKERS = {"best": "D", "estimated": "o", "bounded": ""}  # verdicts that are drawn, in this order, with their markers
 MOST_DEMONSTRATIONS = 200
 MOST_STEPS = 100  # a curve with more steps than this is too fine to be seen as a staircase
@@ -110,7 +117,7 @@ def arms_with_intervals(
     with styled():
         layout = parts.RowLayout(rows.arms, rows.pulls, "pulls", ax=ax)
         span = parts.span_of(rows.point, rows.low, rows.high, true)
-        parts.put_scale(layout.axes, "x", parts.even_ticks(*span), label or AXIS_LABELS[quantity])
+        parts.put_scale(layout.axes, "x", parts.even_ticks(*span), label or axis_label(estimate, quantity))
         entries = _draw_groups(layout, rows, groups)
         if (known := np.flatnonzero(np.isfinite(true))).size:
             look: Look = {"color": PALETTE["truth"], "marker": "|", "markersize": 10, "markeredgewidth": 1.5}
@@ -149,7 +156,7 @@ def demonstrations(estimate: Estimate, *, ax: Axes | None = None) -> Any:
         layout = parts.RowLayout(rows, [short(name, 16) for name in best], "best", row_height=height, ax=ax)
         axes, places = layout.axes, np.arange(len(rows))
         span = parts.span_of(point.ravel(), low.ravel(), high.ravel())
-        parts.put_scale(axes, "x", parts.even_ticks(*span), AXIS_LABELS[quantity])
+        parts.put_scale(axes, "x", parts.even_ticks(*span), axis_label(estimate, quantity))
         entries: list[tuple[Look, str]] = []
         for at, line in zip(range(len(shown)), LINES, strict=False):
             along = places + 0.5 * ((at + 0.5) / len(shown) - 0.5)
@@ -201,10 +208,13 @@ def errors(
         Group(missed, "truth", "X", f"{missed.sum():,} of {total} do not", line=True),
         Group(~interval, "bounded", "o", "without an interval", line=False),
     )
+    unit_name = "" if estimate.unit is None else f", in {estimate.unit.name}"
     with styled():
         layout = parts.RowLayout(rows.arms, rows.pulls, "pulls", ax=ax)
         span = parts.span_of(rows.point, rows.low, rows.high, np.zeros(1))
-        parts.put_scale(layout.axes, "x", parts.even_ticks(*span), label or f"estimated {quantity}, less the true one")
+        parts.put_scale(
+            layout.axes, "x", parts.even_ticks(*span), label or f"estimated {quantity}, less the true one{unit_name}"
+        )
         layout.axes.axvline(0, color=INK, linewidth=0.9, zorder=1.5)
         parts.put_key(layout.axes, _draw_groups(layout, rows, groups))
         parts.put_demonstration(layout.axes, estimate.demonstrations, which)
@@ -294,7 +304,9 @@ def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = 
         first, last = float(rounds[0]), float(rounds[-1])
         along = parts.log_ticks(first, last) if last > first else parts.even_ticks(first - 1, last + 1, 3, whole=True)
         up = parts.even_ticks(*_later_span(point, low, high, true), 6)
-        figure, axes = parts.curve_frame(along, up, ("rounds of the log", AXIS_LABELS[quantity]), names, ax=ax)
+        figure, axes = parts.curve_frame(
+            along, up, ("rounds of the log", axis_label(curve.answer, quantity)), names, ax=ax
+        )
         undecided = _draw_undecided(axes, rounds, point, low, high)
         for at, line in zip(range(len(shown)), LINES, strict=False):
             estimated = np.isfinite(point[:, at]).tolist()
@@ -342,7 +354,9 @@ def stretches(found: Stretches, *, ax: Axes | None = None) -> Any:
         labels = [f"{first:,} to {last:,}" for first, last in zip(found.first, found.last, strict=True)]
         along = parts.Ticks(float(found.first[0]), float(found.last[-1]), middles.tolist(), labels)
         up = parts.even_ticks(*parts.span_of(point.ravel(), low.ravel(), high.ravel()), 6)
-        figure, axes = parts.curve_frame(along, up, ("rounds of the log", AXIS_LABELS[quantity]), names, ax=ax)
+        figure, axes = parts.curve_frame(
+            along, up, ("rounds of the log", axis_label(found.answer, quantity)), names, ax=ax
+        )
         width = float(found.last[0] - found.first[0] + 1)
         for border in found.last[:-1].tolist():
             axes.axvline(border, color=SOFT, linewidth=0.6, zorder=1)

@@ -70,6 +70,7 @@ def report(
     windows: int | None = None,
     sensitivity: bool = False,
     names: Mapping[str, str] | None = None,
+    unit: str | tuple[str, float] | None = None,
     title: str | None = None,
     author: str | None = None,
     date: str | None = None,
@@ -99,6 +100,9 @@ def report(
         Whether to estimate also with alpha and scale 20% off, and show all of it in one table.
     names
         What arms are called in the report, by their labels in the log.
+    unit
+        In which unit values are shown, and by what they are multiplied: `"cycles=1208"`, or a name and a number. What
+        is given (`truth`, `best_mean`, `anchor`, `sigma`) stays in the units of the rewards.
     title, author, date
         What stands above the report; default a title from the name of the log.
     short
@@ -130,6 +134,10 @@ def report(
     checks.by_arm("truth", truth)
     for parameter, flag in (("sensitivity", sensitivity), ("short", short)):
         checks.flag(parameter, flag)
+    shown_in = checks.unit(unit)
+    if shown_in is not None and options.get("scale") == "unknown":
+        text = f"expected without {option('scale', 'unknown')}: ratios have no unit."
+        raise ParameterError(text, parameter="unit", value=unit, remedy="Leave one of them out.")
     texts = {"title": title, "author": author, "date": date}
     log, source, report_progress = opened(
         log, source, progress, name=name, command=command, table_file=table_file, **texts
@@ -156,18 +164,27 @@ def report(
             found = stretches(given, used if isinstance(assumed, RuleFamily) else assumed, windows=windows, **options)
             warned, noted = (*found.notices, *answer.warnings), (*answer.notes, *found.notes)
             answer = replace(answer, warnings=warned, notes=noted)
+        estimated = answer
+        if shown_in is not None:
+            answer = answer.in_unit(shown_in)
+            means = {arm: shown_in.factor * value for arm, value in means.items()}
+            if found is not None:
+                scaled = found.columns.times(shown_in.factor)
+                found = replace(found, columns=scaled, answer=found.answer.in_unit(shown_in))
         quantity, first = reported_quantity(answer), answer.demonstrations[:MOST_TABLES]
         ranked = [answer.ranked(name) for name in first]
         told = None if options.get("availability") is None else availability_of(options["availability"], record.arms)
         data = FigureData(
-            record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means, found, told
+            record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means, found, told, estimated
         )
         figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part), short=short)
         others = nearby(given, assumed, **options) if sensitivity else {}
+        if shown_in is not None:
+            others = {label: other.in_unit(shown_in) for label, other in others.items()}
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
     asked = options | {"windows": windows, "sensitivity": sensitivity, "short": short}
-    asked |= {"title": title, "author": author, "date": date}
+    asked |= {"unit": shown_in, "title": title, "author": author, "date": date}
     composed = python_line(assumed, asked) if source is None else shell_line(source.name, assumed, asked)
     heading = heading_of("What every arm was worth", source, name, **texts)
     several = len(answer.demonstrations) > 1
@@ -193,6 +210,7 @@ def report(
         against_truth=compare(ranked[0], quantity, means, answer, options, data.truth, stayed) if means else "",
         verdicts={name: counts[at] for at, name in enumerate(VERDICTS)},
         quantity=quantity,
+        unit=shown_in.name if shown_in is not None else None,
         level=share(answer.level),
         tables=[
             ranked_table(
@@ -215,7 +233,7 @@ def report(
         pooled=bool(options.get("pool")),
         warnings=group_notices(answer.warnings, answer.arms, audience),
         notes=group_notices(answer.notes, answer.arms, audience),
-        assumptions=assumptions(answer, used, record, options),
+        assumptions=assumptions(estimated, used, record, options, shown_in),
         parameters=parameters(used),
         unknown=open_questions(answer, used, record, ranked[0], options),
         rule=str(used),

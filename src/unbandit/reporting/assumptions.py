@@ -1,6 +1,6 @@
 """What an answer rests on, and what cannot be known from the log however it is read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from unbandit.demonstrators import Demonstrator, EliminationRule
 from unbandit.estimators.coverage import LEVEL, none_like, quote_coverage
 from unbandit.estimators.procedures import IN_ORDER
-from unbandit.formatting import counted, listed, number, quoted, share
+from unbandit.formatting import Unit, counted, listed, number, quoted, share
 from unbandit.log import ActionLog
 from unbandit.reporting.page import TEXTS
 from unbandit.reporting.sentence import reported_quantity
@@ -18,8 +18,14 @@ from unbandit.result import ArmEstimate, Estimate
 METHODS: dict[str, str] = TEXTS["methods"]
 
 
-def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the answer rests on, by what it is about, the most important first."""
+def assumptions(
+    answer: Estimate, rule: Demonstrator, log: ActionLog, options: Mapping[str, Any], unit: Unit | None = None
+) -> dict[str, str]:
+    """Return what the answer rests on, by what it is about, the most important first.
+
+    The answer is in the units of the rewards; what was given stands there in these and in `unit`.
+    """
+    write = number if unit is None else unit.given
     kinds = (TEXTS["kinds"].get(each.__name__) for each in type(rule).__mro__)
     kind = next(filter(None, kinds), "")
     eliminated = isinstance(rule, EliminationRule) and answer.method in IN_ORDER
@@ -30,9 +36,9 @@ def assumptions(answer: Estimate, rule: Demonstrator, log: ActionLog, options: M
         "The record": _record(log, answer),
         "The arms": "What an arm gives on average stayed the same all along, and each reward came by itself: no arm "
         "got better or worse with time, or because another was pulled.",
-        "The noise": _noise(answer, options),
+        "The noise": _noise(answer, options, write),
         "The horizon": _horizon(answer, options),
-        "What was known": _known(options),
+        "What was known": _known(options, write),
         "The method": METHODS[f"elimination-{answer.method}" if eliminated else answer.method],
     }
     if not np.isnan([answer.columns.gap_low, answer.columns.mean_low]).all():
@@ -125,12 +131,12 @@ def _record(log: ActionLog, answer: Estimate) -> str:
     return " ".join(filter(None, (whole, there and f"{there} That is as was given.", known)))
 
 
-def _noise(answer: Estimate, options: Mapping[str, Any]) -> str:
+def _noise(answer: Estimate, options: Mapping[str, Any], write: Callable[[float], str]) -> str:
     if options.get("scale") == "unknown":
         return "How far rewards scatter was not needed: only proportions are given."
     if answer.sigma is None:
         return "Rewards are 0 or 1, so an arm's mean determines how far they scatter."
-    scatter = f"One reward scatters around its arm's mean with a standard deviation of {number(answer.sigma)}"
+    scatter = f"One reward scatters around its arm's mean with a standard deviation of {write(answer.sigma)}"
     if options.get("sigma") is not None:
         return f"{scatter}, as was given."
     if any(notice.code == "sigma-assumed" for notice in answer.warnings):
@@ -146,19 +152,19 @@ def _horizon(answer: Estimate, options: Mapping[str, Any]) -> str:
     return f"The run ended with the record, after {long}, and the rule knew that from the start if it uses it at all."
 
 
-def _known(options: Mapping[str, Any]) -> str:
+def _known(options: Mapping[str, Any], write: Callable[[float], str]) -> str:
     anchor = options.get("anchor") or {}
     if len(anchor) + (options.get("best_mean") is not None) > 1:
-        means = [f"{quoted(str(arm))} ({number(value)})" for arm, value in anchor.items()]
+        means = [f"{quoted(str(arm))} ({write(value)})" for arm, value in anchor.items()]
         if options.get("best_mean") is not None:
-            means.insert(0, f"the best arm ({number(options['best_mean'])})")
+            means.insert(0, f"the best arm ({write(options['best_mean'])})")
         more = f" and {len(means) - 6:,} more" if len(means) > 6 else ""
         return f"The means of {', '.join(means[:6])}{more}, as was given. All others follow from where these agree."
     if options.get("best_mean") is not None:
-        return f"The best arm's mean is {number(options['best_mean'])}, as was given. All other means follow from it."
+        return f"The best arm's mean is {write(options['best_mean'])}, as was given. All other means follow from it."
     if options.get("anchor"):
         ((arm, value),) = options["anchor"].items()
-        return f"The mean of {quoted(str(arm))} is {number(value)}, as was given. All other means follow from it."
+        return f"The mean of {quoted(str(arm))} is {write(value)}, as was given. All other means follow from it."
     return "No arm's mean was given."
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from unbandit.inference import Posterior
 
 MANY_ARMS = 300  # a figure with more rows than this is smaller as PNG than as SVG
 FEWEST_ROUNDS = 10  # a shorter record has no figures over rounds
@@ -51,7 +53,10 @@ class ReportFigure:
 
 @dataclass(frozen=True)
 class FigureData:
-    """What figures are drawn from; `rows` are the first demonstration's, best first, `means` the true ones if known."""
+    """What figures are drawn from; `rows` are the first demonstration's, best first, `means` the true ones if known.
+
+    `answer`, `rows`, `means` and `stretches` are in the unit of the report.
+    """
 
     log: ActionLog
     rule: Demonstrator
@@ -62,6 +67,17 @@ class FigureData:
     means: Mapping[str, float]
     stretches: Stretches | None = None
     availability: Availability | None = None  # where arms arrived late or were withdrawn
+    estimated: Estimate | None = None  # the answer in the units of the rewards, where it is shown in others
+
+    @property
+    def factor(self) -> float:
+        """Return by how much values are multiplied."""
+        return 1.0 if self.answer.unit is None else self.answer.unit.factor
+
+    @property
+    def in_unit(self) -> str:
+        """Return the name of the unit as it stands after a quantity."""
+        return "" if self.answer.unit is None or self.quantity == "ratio" else f", in {self.answer.unit.name}"
 
     @cached_property
     def truth(self) -> dict[str, float]:
@@ -108,7 +124,7 @@ def _arms(data: FigureData) -> ReportFigure:
         "Every arm with its interval",
         "Each row is an arm, the best on top. A dot is the estimate, the line its interval; an arrow says that only "
         "one end is known." + (" Red marks are the truth." if data.truth else ""),
-        _describe_arms(data.rows, data.quantity, data.truth),
+        _describe_arms(data.rows, data.quantity, data.truth, data.in_unit),
         as_dots=len(data.rows) > MANY_ARMS,
     )
 
@@ -128,10 +144,12 @@ def _demonstrations(data: FigureData) -> ReportFigure | None:
     )
 
 
-def _describe_arms(rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float]) -> str:
+def _describe_arms(
+    rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], in_unit: str = ""
+) -> str:
     verdicts = Counter(row.verdict for row in rows)
     kinds = ", ".join(f"{verdicts[name]:,} {name}" for name in VERDICTS if verdicts[name])
-    text = f"Chart of {counted(len(rows), 'arm')}, best first, each with its {quantity}: {kinds}."
+    text = f"Chart of {counted(len(rows), 'arm')}, best first, each with its {quantity}{in_unit}: {kinds}."
     valued = [row for row in rows if row.value(quantity) is not None]
     top = "Topmost" if valued[:1] == list(rows[:1]) else "Highest with a value"
     for where, some in ((top, valued[:1]), ("Lowest with a value", valued[1:][-1:])):
@@ -238,9 +256,11 @@ def _switching_moment(data: FigureData) -> ReportFigure | None:
     if isinstance(data.rule, RandomisedRule) or data.quantity == "ratio" or not shifts or data.options.get("pool"):
         return None
     try:
-        moment = switching_moment(data.log, data.rule, estimate=data.answer)
+        moment = switching_moment(data.log, data.rule, estimate=data.estimated or data.answer)
     except NotIdentifiable:  # the record shows no such moment
         return None
+    scaled = {name: data.factor * getattr(moment, name) for name in ("gap", "own", "other")}
+    moment = replace(moment, **scaled, best_mean=moment.best_mean and data.factor * moment.best_mean)
     if not moment.equal:
         meaning = (
             "Around the round that is marked it last wavered between them. The curves need not meet there, because the "
@@ -251,7 +271,7 @@ def _switching_moment(data: FigureData) -> ReportFigure | None:
     else:
         meaning = "Where the curves meet the rule found both equally promising: that moment reveals the gap."
     return as_figure(
-        plots.switching_moment(moment),
+        _labelled(plots.switching_moment(moment), "y", data),
         "hesitation",
         "A moment of hesitation",
         f"What the rule made of two arms as the rounds went by. {meaning} The averages behind them are hidden, and put "
@@ -278,6 +298,8 @@ def _learning_curve(data: FigureData) -> ReportFigure | None:
         curve = learning_curve(data.log, data.rule, **data.options)
     except NotIdentifiable:  # this demonstration alone does not suffice
         return None
+    if data.answer.unit is not None:
+        curve = replace(curve, columns=curve.columns.times(data.factor), answer=curve.answer.in_unit(data.answer.unit))
     if curve.rounds.size < 2 or not np.isfinite(getattr(curve.columns, curve.quantity)).any():
         return None
     truth = true_values(data.means, curve.quantity, curve.answer)  # one demonstration may show another quantity
@@ -314,7 +336,7 @@ def _describe_curve(curve: LearningCurve) -> str:
 
 
 def _densities(data: FigureData) -> ReportFigure:
-    posterior, gaps, level = data.answer.posteriors[0], data.quantity != "mean", data.answer.level
+    posterior, gaps, level = _posterior(data), data.quantity != "mean", data.answer.level
     low, high = posterior.interval(level, gaps=gaps)
     chance = posterior.probability_best
     alt = f"Hills that show how plausible each {'gap' if gaps else 'mean'} is, one per arm."
@@ -324,7 +346,7 @@ def _densities(data: FigureData) -> ReportFigure:
             f"best with probability {number(chance[arm], 3)}."
         )
     return as_figure(
-        plots.densities(posterior, gaps=gaps, truth=data.truth or None),
+        _labelled(plots.densities(posterior, gaps=gaps, truth=data.truth or None), "x", data),
         "densities",
         f"How plausible each {'gap' if gaps else 'mean'} is",
         "A hill for each arm: the higher, the more plausible. Narrow hills are well known, wide ones are not.",
@@ -333,7 +355,7 @@ def _densities(data: FigureData) -> ReportFigure:
 
 
 def _paths(data: FigureData) -> ReportFigure | None:
-    posterior = data.answer.posteriors[0]
+    posterior = _posterior(data)
     if len(posterior.path_rounds) < 2:
         return None
     alt = "Bands in which each arm's average reward, which the rule saw and the log hides, moved over the rounds."
@@ -342,14 +364,28 @@ def _paths(data: FigureData) -> ReportFigure | None:
         if np.isfinite(middle):
             reach = f"({number(low, 3)} to {number(high, 3)})"
             alt += f" {quoted(posterior.arms[arm])} ends near {number(middle, 3)} {reach}."
+    drawn = plots.hidden_paths(posterior.path_rounds, posterior.path, posterior.arms, "the rule's hidden averages")
     return as_figure(
-        plots.hidden_paths(posterior.path_rounds, posterior.path, posterior.arms, "the rule's hidden averages"),
+        _labelled(drawn, "y", data),
         "paths",
         "What the rule saw, and the log hides",
         "The average of each arm's rewards so far, as far as the choices reveal it: a line in the middle of what is "
         "plausible, and a band that holds 95% of it.",
         alt,
     )
+
+
+def _posterior(data: FigureData) -> Posterior:
+    """Return the first demonstration's posterior with its draws and its path in the unit of the report."""
+    posterior = data.answer.posteriors[0]
+    return replace(posterior, means=data.factor * posterior.means, path=data.factor * posterior.path)
+
+
+def _labelled(figure: Figure, axis: Literal["x", "y"], data: FigureData) -> Figure:
+    """Return a figure with the unit at the axis of its values."""
+    axes = figure.axes[0]
+    axes.set(**{f"{axis}label": getattr(axes, f"get_{axis}label")() + data.in_unit})
+    return figure
 
 
 def _of(held: Sequence[bool]) -> str:

@@ -143,9 +143,10 @@ def _how_far(answer: Estimate, clear: Sequence[ArmEstimate], quantity: Quantity,
 def _worth(answer: Estimate, row: ArmEstimate, quantity: Quantity, *, in_full: bool, than: str = "") -> str:
     """Write an arm's value, with its interval where it is to be in full."""
     value = row.value(quantity) or 0.0
-    text = f"worth {number(value, 3)}"
+    amount = "" if answer.unit is None else f" {answer.unit.name}"
+    text = f"worth {number(value, 3)}{amount}"
     if quantity != "mean":
-        text = f"worth {number(abs(value), 3)} {'less' if value >= 0 else 'more'}{than}"
+        text = f"worth {number(abs(value), 3)}{amount} {'less' if value >= 0 else 'more'}{than}"
     low, high = row.interval(quantity)
     if in_full and low is not None and high is not None and low < high:  # not of a value that was given
         text += f" ({share(answer.level)} interval {interval(low, high, partial(number, digits=3))})"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64decode
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +13,8 @@ import pytest
 import unbandit as ub
 from unbandit.errors import ParameterError
 from unbandit.estimators.posterior import posterior_row
+from unbandit.reporting import figures
+from unbandit.reporting.figures import FigureData
 from unbandit.reporting.provenance import LogSource, without_folders
 from unbandit.reporting.sentence import settled
 
@@ -102,3 +107,50 @@ def test_no_folder_of_this_computer_is_shown() -> None:
     made = ub.report(LOG, "ucb", **OPTIONS, source=LogSource("/home/ada/secret/log.csv", "00", 3))
     assert "secret" not in made.html
     assert "log.csv" in made.html
+
+
+def test_a_unit_is_everywhere() -> None:
+    plain = ub.report(LOG, "ucb", **OPTIONS, best_mean=1.0, truth={"B": 0.5}, windows=2)
+    made = ub.report(LOG, "ucb", **OPTIONS, best_mean=1.0, truth={"B": 0.5}, windows=2, unit="cycles=1208")
+    assert '"A" is the better one, worth 1,208 cycles; "B" is worth' in made.sentence
+    value = 1208 * plain.answer["B"].mean
+    assert made.answer["B"].mean == pytest.approx(value)
+    assert f'<td class="amount">{value:.0f}</td>' in made.main
+    assert '<td class="amount">604</td>' in made.main  # the truth
+    assert '<th scope="col" class="amount">mean (cycles)</th>' in made.main
+    assert "The best arm&#39;s mean is 1 (1,208 cycles), as was given." in made.main
+    assert "standard deviation of 0.2 (241.6 cycles), as was given." in made.main
+    assert "unit=&#39;cycles=1208&#39;" in made.main
+    figures = [b64decode(code).decode() for code in re.findall(r"data:image/svg\+xml;base64,([^\"]+)", made.main)]
+    assert len(figures) >= 5
+    drawn = [re.findall(r">([^<]*, in cycles)<", svg) for svg in figures]
+    assert [len(found) for found in drawn if found] == [1] * 5  # arms, errors, stretches, hesitation, learning curve
+    said = json.loads(made.answer.to_json())
+    assert said["unit"] == {"name": "cycles", "factor": 1208.0}
+    assert said["notes"][0]["message"] == "Values are in cycles: those of the rule's rewards times 1,208."
+    again = ub.Estimate.from_json(made.answer.to_json())
+    assert (again.unit, again.to_json()) == (made.answer.unit, made.answer.to_json())
+
+
+def test_draws_are_in_the_unit_too() -> None:
+    given = posterior([0.9, 0.1])
+    answer = replace(ub.report(LOG, "ucb", **OPTIONS, unit=("mV", 1000)).answer, posteriors=(given,))
+    drawn = figures._densities(FigureData(LOG, ub.UCB(), {}, answer, "gap", answer.ranked(), {}))
+    assert '"A": 95% between 0 and 1,000' in drawn.alt
+    assert "gap to the best arm, in mV" in b64decode(drawn.address.partition(",")[2]).decode()
+
+
+@pytest.mark.parametrize(
+    "unit", ["cycles", "cycles=0", "cycles=-3", "=3", " =3", "cycles=x", "cycles=inf", "a\nb=2", "x" * 30 + "=2", 3.0,
+             ("cycles", 0), ("cycles", "3"), (2.0, "cycles"), ""],
+)  # fmt: skip
+def test_a_unit_that_is_none_is_refused(unit: object) -> None:
+    with pytest.raises(ParameterError, match="expected a name of at most 24 characters and a positive number"):
+        ub.report(LOG, "ucb", **OPTIONS, unit=unit)
+
+
+def test_ratios_have_no_unit_and_units_do_not_add_up() -> None:
+    with pytest.raises(ParameterError, match="ratios have no unit"):
+        ub.report(LOG, "ucb", check=False, scale="unknown", unit="cycles=2")
+    with pytest.raises(ParameterError, match="in cycles=2 already"):
+        ub.report(LOG, "ucb", **OPTIONS, unit="cycles=2").answer.in_unit("days=3")
