@@ -273,10 +273,25 @@ def test_stretches_are_refused_before_anything_is_estimated(refused, tmp_path, m
         assert "--windows: 4 rounds make no 2 stretches of 20 rounds or more. Leave --windows out" in message
 
 
-@pytest.mark.parametrize("command", [["check"], ["identify"], ["posterior", "--rule", "ucb"]], ids=lambda each: each[0])
+@pytest.mark.parametrize("command", [["check"], ["identify"]], ids=lambda each: each[0])
 def test_commands_that_need_a_whole_log_name_those_that_do_not(refused, tmp_path, command):
     (tmp_path / "log.csv").write_bytes(HOLES)
     (tmp_path / "late.csv").write_bytes(lines("round,arm", "5,A", "6,B", "7,A"))
     for name, kind in (("log.csv", "miss rounds"), ("late.csv", "begin in mid-run")):
         message = refused(3, *command, name, "--sigma", "1")
         assert f"`unbandit estimate` and `unbandit report` read logs that {kind}" in message
+
+
+@pytest.mark.parametrize(
+    ("numbers", "why", "remedy"),
+    [
+        ((1, 2, 4), "the log misses rounds", "`estimate` reads it with --method bracket."),
+        ((5, 6, 7), "the log begins in mid-run", "Use method bracket"),
+    ],
+)
+def test_posteriors_that_need_a_whole_log_name_what_reads_it(refused, tmp_path, numbers, why, remedy):
+    rows = (f"{number},{arm}" for number, arm in zip(numbers, "ABA", strict=True))
+    (tmp_path / "log.csv").write_bytes(lines("round,arm", *rows))
+    message = refused(4, "posterior", "log.csv", "--rule", "ucb", "--sigma", "1")
+    assert why in message
+    assert remedy in message

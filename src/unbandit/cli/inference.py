@@ -39,6 +39,7 @@ def posterior(
     by: float = Option(0.0, "--by", help="With --pair: by at least this much."),
     pool: options.Pool = False,
     horizon: options.Horizon = None,
+    kept: options.Kept = None,
     availability: options.Availability = None,
     level: options.Level = 0.95,
     particles: int = Option(None, "--particles", help="Per cloud, of four clouds; by default 250 to 4,000."),
@@ -66,6 +67,7 @@ def posterior(
     from unbandit.estimators.api import posterior as infer
     from unbandit.estimators.check import said_of
     from unbandit.fit import fitted_notice
+    from unbandit.log.partial import ThinnedLog, read_or_scan, thinned
 
     assumed = rule_or_family(rule)
     printer.check_output(output, *printer.PICTURES, ".json", ".nc")
@@ -73,13 +75,16 @@ def posterior(
     if by and not rivals:
         raise ParameterError("expected only with --pair; leave it out, or give two arms.", parameter="by", value=by)
     with printer.working("Filtering"):
-        record = options.read_log(log, columns, arms, sheet, no_header)
+        record = read_or_scan(log, **options.read_layout(columns, arms, sheet, no_header), scan=False)
         with printer.answering(options.log_name(log)):
             found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
                 anchor=checks.anchors(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
-                seed=seed, threads=threads, availability=availability, check=options.read_check(no_check, strict),
+                seed=seed, threads=threads, kept=kept, availability=availability,
+                check=options.read_check(no_check, strict),
             )  # fmt: skip
+    seen = record if kept is None else thinned(record, kept, horizon)
+    reading = seen.said(bracketed=False) if isinstance(seen, ThinnedLog) else seen.reading
     for label in (label for rival in rivals for label in rival):
         checks.position("pair", label, found.arms)
     beaten = [
@@ -87,7 +92,7 @@ def posterior(
     ]
 
     def to_json() -> list[str]:
-        more = {"seed": seed, "pairs": beaten, "notes": [each.to_dict(shell_option) for each in record.reading]}
+        more = {"seed": seed, "pairs": beaten, "notes": [each.to_dict(shell_option) for each in reading]}
         return [json.dumps(found.to_dict(shell_option, level) | more, indent=2, allow_nan=False)]
 
     if not printer.deliver(found, output, as_json, table=lambda: found.to_frame(level), json_pieces=to_json):
@@ -105,7 +110,7 @@ def posterior(
     )
     _, checked = said_of(found.check, parse_rule(found.rule))
     said = [fitted_notice(found.fitted, 0.95)] if found.fitted else []
-    printer.print_notices(found.warnings, [*checked, *said, *record.reading])
+    printer.print_notices(found.warnings, [*checked, *said, *reading])
     printer.insist(found.check, strict)
 
 

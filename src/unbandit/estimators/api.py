@@ -283,6 +283,7 @@ def posterior(
     draws: int = 1_000,
     seed: int = 0,
     threads: int | None = None,
+    kept: float | None = None,
     availability: Availability | AvailabilityTable | None = None,
     check: bool | None = None,
 ) -> Posterior:
@@ -303,7 +304,7 @@ def posterior(
         Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
     threads
         By default one per core; the result does not depend on it.
-    availability, check
+    kept, availability, check
         As for `estimate`.
 
     Examples
@@ -315,20 +316,22 @@ def posterior(
     >>> found.means.shape, float(found.beats("0", "2")) > 0.9
     ((4, 1000, 3), True)
     """
-    from unbandit.estimators.posterior import from_the_prior, infer_request, settled_prior
+    from unbandit.estimators.posterior import from_the_prior, infer_hidden_request, infer_request, settled_prior
 
     check_types("posterior", pool, check, seed)
-    record, given = as_log(log, "posterior"), rule_or_family(rule)
+    given = rule_or_family(rule)
     if isinstance(given, RuleFamily):
         from unbandit.estimators.family import posterior_family
 
         options = {
             "prior": prior, "sigma": sigma, "bernoulli": bernoulli, "best_mean": best_mean, "anchor": anchor,
             "horizon": horizon, "pool": pool, "particles": particles, "clouds": clouds, "draws": draws, "seed": seed,
-            "threads": threads, "availability": availability, "check": check,
+            "threads": threads, "kept": kept, "availability": availability, "check": check,
         }  # fmt: skip
-        return posterior_family(posterior, record, given, options)
+        return posterior_family(posterior, as_log(log, "posterior"), given, options)
+    record = asked_record(log, None, kept, horizon, "posterior", given)
     fitted = given.for_arms(len(record.arms))
+    check_hidden(record, "posterior", pool, "known")
     check_numbers(best_mean, anchor, sigma=sigma, bernoulli=bernoulli, rule=fitted)
     if pool:
         check_pool(record)
@@ -342,16 +345,21 @@ def posterior(
     noise, warnings = reward_noise(fitted, sigma, bernoulli)
     known = known_mean(best_mean, anchor, record.arms)
     there = None if availability is None else told_availability(record, availability, fitted, "posterior", pool)
-    request = Request(
+    request = _request_class(record)(
         record, fitted, "posterior", horizons(horizon, record), noise, known, noise_known=not warnings,
         availability=there,
     )  # fmt: skip
     request = request if there is None else _read_while_there(request, "posterior")
-    found, _ = infer_request(
-        request, record, request.horizons.tolist(), settled_prior(prior, noise, known),
-        None if particles is None else checks.whole("particles", particles), seed,
-        clouds=checks.whole("clouds", clouds), draws=checks.whole("draws", draws), threads=threads,
-    )  # fmt: skip
+    believed = settled_prior(prior, noise, known)
+    number = None if particles is None else checks.whole("particles", particles)
+    work: dict[str, Any] = {
+        "clouds": checks.whole("clouds", clouds), "draws": checks.whole("draws", draws), "threads": threads,
+    }  # fmt: skip
+    if is_thinned(record):
+        found = infer_hidden_request(request, record, 0, believed, number, seed, **work)
+    else:
+        assert isinstance(record, ActionLog)
+        found, _ = infer_request(request, record, request.horizons.tolist(), believed, number, seed, **work)
     numbers = {name: values[None] for name, values in found.moments().items()}
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit = checked(request, check, numbers, [found], seed, threads)

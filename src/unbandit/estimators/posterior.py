@@ -56,7 +56,7 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
     answer = Answer(names, log.pulls.sum(axis=0, keepdims=True) if pool else log.pulls)
     if isinstance(log, ThinnedLog):
         tasks = [(request, log, which, prior, particles, seed) for which in range(len(names))]
-        posteriors = checks.in_parts("Filtering demonstrations", _infer_hidden, tasks)
+        posteriors = checks.in_parts("Filtering demonstrations", infer_hidden_request, tasks)
     else:
         records = [log] if pool else [log.select(which) for which in range(len(names))]
         rounds = [request.horizons.tolist()] if pool else [[int(horizon)] for horizon in request.horizons]
@@ -79,8 +79,8 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
     return answer
 
 
-def _infer_hidden(
-    request: Request, log: ThinnedLog, which: int, prior: Prior, particles: int | None, seed: int
+def infer_hidden_request(
+    request: Request, log: ThinnedLog, which: int, prior: Prior, particles: int | None, seed: int, **options: Any
 ) -> Posterior:
     """Infer one demonstration that misses rounds."""
     known, rule = request.anchor, request.rule
@@ -92,7 +92,7 @@ def _infer_hidden(
     placed = None if known is None or known.arm is None else (known.arm, known.value)
     return interruptible(
         infer_hidden, log, which, rule, prior, request.noise, int(request.horizons[which]), anchor=placed,
-        particles=particles, seed=seed,
+        particles=particles, seed=seed, **options,
     )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def check_hidden_posterior(log: ThinnedLog, rule: Demonstrator) -> None:
         raise NotIdentifiable(
             f"{rule.name}: the log misses rounds, and a rule that decides without chance leaves no particle whose"
             " hidden arms and rewards explain what follows: there is no posterior.",
-            remedy=f"Use {option('method', 'bracket')}.",
+            remedy=f"`estimate` reads it with {option('method', 'bracket')}.",
         )
     if not rule.smooth or rule.gains is not None:
         raise NotIdentifiable(

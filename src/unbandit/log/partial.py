@@ -39,7 +39,32 @@ class SwitchingRecord(Record, Protocol):
         """Return own pulls, those of an arm given for each demonstration, and the rounds at which arms gave way."""
 
 
-class PartialLog:
+class SeenRows:
+    """Record of some rows of a run, which are a record of their own."""
+
+    ordered = True
+    rows: SwitchingRecord
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Return the label of every arm."""
+        return self.rows.arms
+
+    @property
+    def demonstrations(self) -> Sequence[str]:
+        """Return the name of each demonstration."""
+        return self.rows.demonstrations
+
+    @property
+    def rewards(self) -> Rewards | None:
+        """Return the rewards that are known; None, as a rule."""
+        return self.rows.rewards
+
+
+class PartialLog(SeenRows):
     """Record of part of a run: rows that begin in mid-run.
 
     Closed forms read it, with counts from the run's beginning on. It is no `ActionLog`: what would take its first row
@@ -63,30 +88,15 @@ class PartialLog:
     ([[9, 5]], [[0, 5]])
     """
 
-    ordered = True
-
     def __init__(self, rows: SwitchingRecord, starting_pulls: Counts | None, numbers: Counts | None = None) -> None:
         self.rows, self.starting_pulls, self.numbers = rows, starting_pulls, numbers
         self._kept: dict[Need, Tallies] = {}
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def __repr__(self) -> str:
         held = f"{counted(len(self), 'demonstration')}, {len(self.arms):,} arms"
         if len(self) > 1 or self.starting_pulls is None:
             return f"<PartialLog: {held}, {self.rows.lengths.sum():,} rounds>"
         return f"<PartialLog: {held}, rounds {self.before[0] + 1:,} to {self.lengths[0]:,}>"
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """Return the label of every arm."""
-        return self.rows.arms
-
-    @property
-    def demonstrations(self) -> Sequence[str]:
-        """Return the name of each demonstration."""
-        return self.rows.demonstrations
 
     @property
     def starts(self) -> Counts:
@@ -126,11 +136,6 @@ class PartialLog:
     def pulls(self) -> Counts:
         """Return how often each arm was pulled since the run began: (demonstrations, arms)."""
         return self.rows.pulls + self.starts
-
-    @property
-    def rewards(self) -> Rewards | None:
-        """Return the rewards that are known; None, as a rule."""
-        return self.rows.rewards
 
     def tallied(self, need: Need) -> Tallies:
         """Return what closed forms need, with counts and rounds from the run's beginning on.
@@ -186,7 +191,7 @@ class PartialLog:
         return np.ascontiguousarray(runs[:, int(self.before[which]) :])
 
 
-class ThinnedLog:
+class ThinnedLog(SeenRows):
     """Record of a run that misses rounds: each was kept with one probability, or numbers show which are missing.
 
     Closed forms read it (`unbandit.estimators.hidden_rounds`). Pulls and tallies are of the rows that were seen.
@@ -208,31 +213,16 @@ class ThinnedLog:
     <ThinnedLog: 1 demonstration, 2 arms, 4 of about 8 rounds>
     """
 
-    ordered = True
-
     def __init__(
         self, rows: SwitchingRecord, kept: float | None, numbers: Counts | None = None, most: int | None = None
     ) -> None:
         self.rows, self.kept, self.numbers, self.most = rows, kept, numbers, most
         self._kept: Tallies | None = None
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     def __repr__(self) -> str:
         held = f"{counted(len(self), 'demonstration')}, {len(self.arms):,} arms"
         about = "about " if self.numbers is None else ""
         return f"<ThinnedLog: {held}, {self.rows.lengths.sum():,} of {about}{self.lengths.sum():,} rounds>"
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """Return the label of every arm."""
-        return self.rows.arms
-
-    @property
-    def demonstrations(self) -> Sequence[str]:
-        """Return the name of each demonstration."""
-        return self.rows.demonstrations
 
     @property
     def lengths(self) -> Counts:
@@ -268,11 +258,6 @@ class ThinnedLog:
     def pulls(self) -> Counts:
         """Return how often each arm was seen to be pulled: (demonstrations, arms)."""
         return self.rows.pulls
-
-    @property
-    def rewards(self) -> Rewards | None:
-        """Return the rewards that are known; None, as a rule."""
-        return self.rows.rewards
 
     def tallied(self, need: Need) -> Tallies:
         """Return the counts of the rows that were seen, whatever is needed: rounds are rows, counted from 1.

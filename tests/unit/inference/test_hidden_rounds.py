@@ -117,3 +117,18 @@ def test_a_known_best_mean_is_refused():
     rows = ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
     with pytest.raises(ParameterError, match="misses rounds"):
         ub.estimate(rows, ub.Thompson(sigma=0.5), sigma=0.5, best_mean=1.0, kept=0.8)
+
+
+def test_posterior_takes_what_was_kept():
+    rule = ub.Thompson(sigma=0.5)
+    log, _ = thinned_log(rule, 60, [2, 5, 9, 31, 40], numbered=False, kept=0.9)
+    given = {"sigma": 0.5, "particles": 60, "seed": 4}
+    found = ub.posterior(log.rows, rule, kept=0.9, clouds=2, draws=50, **given)
+    assert found.means.shape == (2, 50, 3)
+    assert found.pulls.tolist() == log.pulls[0].tolist()
+    same = ub.estimate(log.rows, rule, kept=0.9, **given).posteriors[0]
+    assert ub.posterior(log.rows, rule, kept=0.9, **given).means.tolist() == same.means.tolist()
+    with pytest.raises(NotIdentifiable, match="decides without chance"):
+        ub.posterior(log.rows, "ucb", kept=0.9, sigma=0.5)
+    with pytest.raises(NotIdentifiable, match="rounds are missing"):
+        ub.posterior(log.rows, "thompson:sigma=fit", kept=0.9, sigma=0.5)
