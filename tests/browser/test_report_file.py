@@ -6,7 +6,7 @@ import pytest
 
 import unbandit as ub
 
-WIDE, NARROW = {"width": 1200, "height": 850}, {"width": 390, "height": 844}
+WIDE, NARROW = {"width": 1200, "height": 850}, {"width": 375, "height": 812}
 NAMES = ["<script>alert(1)</script>", "الذراع الأول", "x" * 500, "D"]
 
 
@@ -63,6 +63,18 @@ def test_pictures_are_drawn_and_names_are_only_names(page, files):
     assert all(complete and width > 100 for complete, width in sizes)
     assert page.locator("table.arms tbody th").first.inner_text() == NAMES[0]
     assert page.locator("script").count() == 0
+
+
+def test_figures_fit_a_phone(page, files):
+    page.goto((files / "means.html").as_uri())
+    widths, drawn = "[...document.querySelectorAll('.frame')].map(each => each.scrollWidth - each.clientWidth)", {}
+    for size in (WIDE, NARROW):
+        page.set_viewport_size(size)
+        page.wait_for_function("[...document.images].every(image => image.complete && image.naturalWidth)")
+        assert set(page.evaluate(widths)) == {0}
+        drawn[size["width"]] = page.evaluate("[...document.images].map(image => image.width / image.naturalWidth)")
+    assert all(scale > 1 for scale in drawn[WIDE["width"]])
+    assert all(0.9 < scale < 1 for scale in drawn[NARROW["width"]])  # text of 12 pixels stays legible
 
 
 def test_the_keyboard_is_enough(page, files):

@@ -14,7 +14,7 @@ from unbandit.plots.estimate import (
 )
 from unbandit.plots.log import cumulative_pulls, timeline
 from unbandit.plots.notebook import BAR_STYLE, interval_bar
-from unbandit.plots.parts import INK, PALETTE, STYLE, address, png, save, svg
+from unbandit.plots.parts import INK, PALETTE, STYLE, address, narrow, png, save, svg, whole_height
 from unbandit.plots.posterior import densities, hidden_paths
 from unbandit.result import shown_quantity
 
@@ -33,6 +33,7 @@ __all__ = [
     "hidden_paths",
     "interval_bar",
     "learning_curve",
+    "narrow",
     "png",
     "save",
     "shown_quantity",
@@ -40,6 +41,7 @@ __all__ = [
     "svg",
     "switching_moment",
     "timeline",
+    "whole_height",
 ]
 
 _RENAMED = {"hesitation": "switching_moment", "settling": "learning_curve"}

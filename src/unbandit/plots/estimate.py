@@ -87,6 +87,7 @@ def arms_with_intervals(
     unit: float = 1.0,
     label: str | None = None,
     demonstration: object = None,
+    most: int | None = None,
     ax: Axes | None = None,
 ) -> Any:
     """Draw every arm, best first: its estimate, its interval or bound, and the truth where it is known.
@@ -103,12 +104,14 @@ def arms_with_intervals(
         Label of the horizontal axis.
     demonstration
         Name of the demonstration to draw; default the first.
+    most
+        How many arms to draw, the best first; default all.
     ax
         Axes to draw into, which are then returned; default a new figure.
     """
     which = position("demonstration", demonstration, estimate.demonstrations)
     quantity = shown_quantity(estimate)
-    rows = ArmRows.of(estimate.ranked(estimate.demonstrations[which]), quantity, unit)
+    rows = ArmRows.of(estimate.ranked(estimate.demonstrations[which], most), quantity, unit)
     true = unit * parts.true_values(truth, rows.arms)
     groups = [
         Group(rows.verdicts == verdict, verdict, marker, verdict, line=verdict != "best")
@@ -128,19 +131,22 @@ def arms_with_intervals(
             for place in np.flatnonzero(rows.verdicts == "unseen").tolist():
                 layout.axes.text(0.01, place, "never pulled", transform=layout.axes.get_yaxis_transform(),
                                  va="center_baseline", fontsize=8, color=SOFT)  # fmt: skip
+        if layout.count < len(estimate.arms):
+            entries.append(({}, f"first {layout.count} of {len(estimate.arms):,} arms"))
         if layout.count > 1:
             parts.put_key(layout.axes, entries)
         parts.put_demonstration(layout.axes, estimate.demonstrations, which)
     return layout.drawn
 
 
-def demonstrations(estimate: Estimate, *, ax: Axes | None = None) -> Any:
+def demonstrations(estimate: Estimate, *, most: int | None = None, ax: Axes | None = None) -> Any:
     """Draw all demonstrations on one axis: a row for each, with the values and intervals of up to eight arms.
 
-    The number on the right is the arm that is, or may be, the best. Of more than 200 demonstrations 200 are drawn.
+    The number on the right is the arm that is, or may be, the best. Of more than 200 demonstrations, or than `most`,
+    so many are drawn.
     """
     quantity = shown_quantity(estimate)
-    which = parts.evenly(range(len(estimate.demonstrations)), MOST_DEMONSTRATIONS)
+    which = parts.evenly(range(len(estimate.demonstrations)), most or MOST_DEMONSTRATIONS)
     often = np.argsort(-estimate.marks.sum(axis=0), kind="stable")
     shown = parts.evenly(often)
     missing = np.full(estimate.columns.pulls.shape, np.nan)
@@ -153,7 +159,9 @@ def demonstrations(estimate: Estimate, *, ax: Axes | None = None) -> Any:
     with styled():
         rows = [estimate.demonstrations[at] for at in which]
         height = 0.235 if len(rows) <= parts.MOST_NAMED_ROWS else 0.3
-        layout = parts.RowLayout(rows, [short(name, 16) for name in best], "best", row_height=height, ax=ax)
+        layout = parts.RowLayout(
+            rows, [short(name, 8 if parts.is_narrow() else 16) for name in best], "best", row_height=height, ax=ax
+        )
         axes, places = layout.axes, np.arange(len(rows))
         span = parts.span_of(point.ravel(), low.ravel(), high.ravel())
         parts.put_scale(axes, "x", parts.even_ticks(*span), axis_label(estimate, quantity))
@@ -298,7 +306,7 @@ def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = 
     places = {arm: at for at, arm in enumerate(curve.arms)}
     shown = parts.evenly([at for row in curve.answer.ranked() if known[:, at := places[row.arm]].any()])
     point, low, high = (column[:, shown] for column in columns)
-    names = [short(curve.arms[arm]) for arm in shown]
+    names = [parts.arm_name(curve.arms[arm]) for arm in shown]
     true = parts.true_values(truth, [curve.arms[arm] for arm in shown])
     with styled():
         first, last = float(rounds[0]), float(rounds[-1])
@@ -349,7 +357,7 @@ def stretches(found: Stretches, *, ax: Axes | None = None) -> Any:
     known = np.isfinite(columns[0]) | np.isfinite(columns[1]) | np.isfinite(columns[2])
     shown = parts.evenly([at for row in found.answer.ranked() if known[:, at := places[row.arm]].any()])
     point, low, high = (column[:, shown] for column in columns)
-    names, middles = [short(found.arms[arm]) for arm in shown], (found.first + found.last) / 2
+    names, middles = [parts.arm_name(found.arms[arm]) for arm in shown], (found.first + found.last) / 2
     with styled():
         labels = [f"{first:,} to {last:,}" for first, last in zip(found.first, found.last, strict=True)]
         along = parts.Ticks(float(found.first[0]), float(found.last[-1]), middles.tolist(), labels)
@@ -418,7 +426,8 @@ def switching_moment(moment: SwitchingMoment, *, ax: Axes | None = None) -> Any:
     >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
     >>> figure = switching_moment(ub.switching_moment(log, "ucb", sigma=1.0))
     """
-    arm, best = short(moment.arm, 18), short(moment.best, 18)
+    longest = 9 if parts.is_narrow() else 18
+    arm, best = short(moment.arm, longest), short(moment.best, longest)
     if moment.kind == "index":
         names, label = [f"index of {best}", f"index of {arm}"], "index"
         event = f"Round {moment.round:,}: the last time that {arm} was worth a pull beside {best}"

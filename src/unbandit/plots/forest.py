@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unbandit import formatting
 from unbandit.formatting import label as short
 from unbandit.plots import parts
-from unbandit.plots.parts import INK, MOST_NAMED_ROWS, PALETTE, SOFT, WIDTH, Look, styled
+from unbandit.plots.parts import INK, MOST_NAMED_ROWS, PALETTE, SOFT, Look, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,15 +36,15 @@ def forest(answer: Population, *, ax: Any = None) -> Any:
     rows = max(people, FEWEST_ROWS) + POPULATION_ROWS
     inside = min(ROW * rows, TALLEST)
     named = parts.evenly(range(people), MOST_NAMED_ROWS).tolist()
-    names = [short(answer.participants[order[place]], 18) for place in named]
+    names = [short(answer.participants[order[place]], 9 if parts.is_narrow() else 18) for place in named]
     left, right, gap, top, bottom = 0.2 + parts.text_width([*names, "population"]), 0.2, 0.25, 0.42, 0.5
-    height, width = inside + top + bottom, (WIDTH - left - right - gap * (count - 1)) / count
+    wide = parts.width()
+    height, width = inside + top + bottom, (wide - left - right - gap * (count - 1)) / count
     with styled():
         places = [
-            ((left + at * (width + gap)) / WIDTH, bottom / height, width / WIDTH, inside / height)
-            for at in range(count)
+            ((left + at * (width + gap)) / wide, bottom / height, width / wide, inside / height) for at in range(count)
         ]
-        figure = Figure(figsize=(WIDTH, height), dpi=150)
+        figure = Figure(figsize=(wide, height), dpi=150)
         drawn = [figure.add_axes(place) for place in places] if ax is None else parts.given_axes(ax, count)
         for at, axes in enumerate(drawn):
             axes.set_axisbelow(True)

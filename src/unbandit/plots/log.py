@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from unbandit.checks import position
 from unbandit.errors import ParameterError
-from unbandit.formatting import label as short
 from unbandit.plots import parts
 from unbandit.plots.parts import INK, LINES, Look, Numbers, styled
 
@@ -154,7 +153,7 @@ def cumulative_pulls(
     sums = np.vstack([np.zeros(counts.shape[1], np.int64), counts.cumsum(axis=0)]).astype(np.float64)
     sums[sums == 0] = np.nan
     marks = {at: (switching or {})[arm] for at, arm in enumerate(log.arms) if arm in (switching or {})}
-    names = [short(log.arms[arm]) for arm in named]
+    names = [parts.arm_name(log.arms[arm]) for arm in named]
     with styled():
         up, along = parts.log_ticks(0.9, 1.15 * pulls.max()), parts.even_ticks(0, codes.size, whole=True)
         figure, axes = parts.curve_frame(along, up, ("round", "pulls so far"), names, ax=ax)

@@ -11,6 +11,7 @@ import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -26,7 +27,7 @@ from unbandit.formatting import minus
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.transforms import Transform
+    from matplotlib.transforms import Bbox, Transform
 
 INK = "#222222"
 SOFT = "#6b6b6b"
@@ -62,7 +63,34 @@ FIXED: Any = {
 Numbers = NDArray[np.float64]
 
 Look = dict[str, Any]  # keyword arguments of Matplotlib that say how something is drawn
-WIDTH = 7.2  # width of a figure with one panel, in inches
+
+WIDE, NARROW = 7.2, 3.6  # widths of a figure with one panel, in inches: for a page, and for a phone
+_width: ContextVar[float] = ContextVar("width", default=WIDE)
+
+
+@contextmanager
+def narrow() -> Iterator[None]:
+    """Draw figures for a phone: half as wide, with text of the same size, wrapped where it would not fit."""
+    token = _width.set(NARROW)
+    try:
+        yield
+    finally:
+        _width.reset(token)
+
+
+def width() -> float:
+    """Return the width of a figure with one panel, in inches."""
+    return _width.get()
+
+
+def is_narrow() -> bool:
+    """Return whether figures are drawn for a phone."""
+    return width() < WIDE
+
+
+def arm_name(name: str) -> str:
+    """Return a name as it stands beside rows and curves; on a phone, briefly."""
+    return short(name, 13) if is_narrow() else short(name)
 
 
 class Line(NamedTuple):
@@ -113,9 +141,10 @@ def frame(
         (axes,) = given_axes(ax, 1)
         axes.set_axisbelow(True)
         return cast("Figure", axes.figure), axes
-    figure = Figure(figsize=(WIDTH, height), dpi=150)
-    across, along = WIDTH - left - right, height - top - bottom
-    axes = figure.add_axes((left / WIDTH, bottom / height, across / WIDTH, along / height))
+    wide = width()
+    figure = Figure(figsize=(wide, height), dpi=150)
+    across, along = wide - left - right, height - top - bottom
+    axes = figure.add_axes((left / wide, bottom / height, across / wide, along / height))
     axes.set_axisbelow(True)
     return figure, axes
 
@@ -164,8 +193,8 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
         figure.savefig(temporary, format=kind, metadata=_NO_METADATA if kind == "svg" else None)
 
 
-def svg(figure: Figure) -> str:
-    """Return a figure as the text of an SVG file, in which names stay text.
+def svg(figure: Figure, box: Bbox | None = None) -> str:
+    """Return a figure as the text of an SVG file, in which names stay text; or a part of it, in inches.
 
     Examples
     --------
@@ -175,21 +204,31 @@ def svg(figure: Figure) -> str:
     """
     text = io.StringIO()
     with styled():
-        figure.savefig(text, format="svg", metadata=_NO_METADATA)
+        figure.savefig(text, format="svg", metadata=_NO_METADATA, bbox_inches=box)
     return text.getvalue()
 
 
-def png(figure: Figure, dpi: int = 150) -> bytes:
+def png(figure: Figure, dpi: int = 150, box: Bbox | None = None) -> bytes:
     """Return a figure as the bytes of a PNG file."""
     data = io.BytesIO()
     with styled():
-        figure.savefig(data, format="png", dpi=dpi)
+        figure.savefig(data, format="png", dpi=dpi, bbox_inches=box)
     return data.getvalue()
 
 
-def address(figure: Figure, *, as_dots: bool = False) -> str:
+def whole_height(figure: Figure) -> Bbox:
+    """Return the figure's box in inches, made higher where text was wrapped above or below it."""
+    from matplotlib.transforms import Bbox
+
+    wide, high = figure.get_size_inches()
+    with styled():
+        drawn = figure.get_tightbbox()
+    return Bbox([[0.0, min(0.0, drawn.y0 - 0.05)], [wide, max(high, drawn.y1 + 0.05)]])
+
+
+def address(figure: Figure, *, as_dots: bool = False, box: Bbox | None = None) -> str:
     """Return a `data:` address that holds the figure: as SVG, or as PNG where it has very many lines."""
-    kind, data = ("png", png(figure)) if as_dots else ("svg+xml", svg(figure).encode("utf-8"))
+    kind, data = ("png", png(figure, box=box)) if as_dots else ("svg+xml", svg(figure, box).encode("utf-8"))
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
@@ -268,8 +307,14 @@ def put_scale(axes: Axes, which: Literal["x", "y"], ticks: Ticks, label: str = "
     axes.set(**{f"{which}scale": "log" if ticks.logarithmic else "linear"})
     if ticks.logarithmic:
         axes.minorticks_off()
+    labels = ticks.labels
+    if which == "x" and is_narrow():
+        across = _size_of(axes)[0]
+        label = "\n".join(_wrapped(label, across + 0.6, 9))
+        every = math.ceil(len(labels) * (text_width(labels) + 0.08) / across) if labels else 1
+        labels = [text if at % every == 0 else "" for at, text in enumerate(labels)]
     axes.set(**{f"{which}lim": (ticks.low, ticks.high), f"{which}label": label})
-    (axes.set_xticks if which == "x" else axes.set_yticks)(ticks.values, ticks.labels)
+    (axes.set_xticks if which == "x" else axes.set_yticks)(ticks.values, labels)
     if grid:
         axes.grid(axis=which, color=GRID, linewidth=0.6)
 
@@ -298,7 +343,15 @@ def put_key(axes: Axes, entries: Sequence[tuple[Look, str]]) -> None:
     from matplotlib.lines import Line2D
 
     above, left, level = _inches_from(axes, 0, 1), 0.0, 0.15
-    for entry, meaning in entries:
+    room, rows = _room(axes), [0]
+    for _, meaning in entries:
+        long = 0.3 + text_width([meaning], 8.5)
+        rows.append(rows[-1] + (left > 0 and is_narrow() and left + long > room))
+        left = long + (left if rows[-1] == rows[-2] else 0.0)
+    left, level = 0.0, level + 0.2 * rows[-1]
+    for at, (entry, meaning) in enumerate(entries):
+        if rows[at + 1] > rows[at]:
+            left, level = 0.0, level - 0.2
         look: Look = {"linestyle": "none", "markevery": [1], "transform": above, "clip_on": False} | entry
         axes.figure.add_artist(Line2D([left + step for step in (0.03, 0.1, 0.17)], [level] * 3, **look))
         text: Look = {"va": "center_baseline", "fontsize": 8.5, "color": INK, "transform": above}
@@ -308,11 +361,32 @@ def put_key(axes: Axes, entries: Sequence[tuple[Look, str]]) -> None:
 
 def put_remark(axes: Axes, *lines: str) -> None:
     """Write a remark above the axes: the first of several lines in ink, the lines below it softly."""
-    above = _inches_from(axes, 0, 1)
-    for place, line in enumerate(reversed(lines)):
-        first = 0 < place == len(lines) - 1
+    above, place = _inches_from(axes, 0, 1), 0
+    for at, line in enumerate(reversed(lines)):
+        first = 0 < at == len(lines) - 1
         look: Look = {"fontsize": 9 if first else 8, "color": INK if first else SOFT, "transform": above}
-        axes.text(0, 0.1 + place * 0.165, line, **look)
+        for part in reversed(_wrapped(line, _room(axes), 8.5) if is_narrow() else [line]):
+            axes.text(0, 0.1 + place * 0.165, part, **look)
+            place += 1
+
+
+def _room(axes: Axes) -> float:
+    """Return how far it is from the left of the axes to the right edge of the figure, in inches."""
+    return float((axes.figure.bbox.width - axes.bbox.x0) / axes.figure.dpi) - 0.1
+
+
+def _wrapped(text: str, room: float, size: float) -> list[str]:
+    """Break a text into lines of at most a width in inches, between words."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        lines.append("")
+        for word in line.split(" "):
+            longer = f"{lines[-1]} {word}".strip()
+            if lines[-1] and text_width([longer], size) > room:
+                longer = word
+                lines.append("")
+            lines[-1] = longer
+    return lines
 
 
 def _inches_from(axes: Axes, along: float, up: float) -> Transform:
@@ -406,7 +480,7 @@ class RowLayout:
         ax: Axes | None = None,
     ) -> None:  # fmt: skip
         top, bottom = 0.42, 0.5
-        shown = [short(name) for name in names]
+        shown = [arm_name(name) for name in names]
         places = evenly(range(len(shown)), MOST_NAMED_ROWS).tolist()
         inside = row_height * max(len(places), 1) * (1.0 if len(places) == len(shown) else 1.1)
         left = 0.2 + text_width([shown[place] for place in places])

@@ -121,7 +121,7 @@ def hidden_paths(
     """
     ranked = np.argsort(-np.nan_to_num(bands[-1, :, 1], nan=-np.inf), kind="stable") if len(bands) else np.arange(0)
     shown = parts.evenly(ranked)
-    drawn, names = bands[:, shown], [short(arms[arm]) for arm in shown]
+    drawn, names = bands[:, shown], [parts.arm_name(arms[arm]) for arm in shown]
     with styled():
         along = (
             parts.even_ticks(float(rounds[0]), float(rounds[-1]), whole=True) if len(rounds) else parts.even_ticks(0, 1)

@@ -26,13 +26,13 @@ from unbandit.log.availability import availability_of
 from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
-from unbandit.reporting.page import Page, fit_section, group_notices, main_part, misfit, ranked_table
+from unbandit.reporting.page import ONE_PAGE, WHOLE, Page, fit_section, group_notices, main_part, misfit, ranked_table
 from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
 from unbandit.reporting.sentence import reported_quantity, sentence, settled
 from unbandit.reporting.truth import check_truth, compare
 from unbandit.result import BEST, VERDICTS, Estimate
 
-MOST_SHARES = 40  # arms in the table of shares
+MOST_SHARES = 40  # arms in the table of shares, if the report is not a short one
 MOST_TABLES = 5  # of more demonstrations than this, the first ones are shown
 
 
@@ -106,7 +106,8 @@ def report(
     title, author, date
         What stands above the report; default a title from the name of the log.
     short
-        Whether to leave out everything that does not fit one page: most figures, explanations and the glossary.
+        Whether to leave out everything that does not fit one page of A4 or Letter paper: most figures, arms beyond
+        ten, single demonstrations of several, explanations and the glossary.
     table_file
         The name of the file beside the report that has the whole table, where there is one.
     progress
@@ -177,7 +178,8 @@ def report(
         data = FigureData(
             record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means, found, told, estimated
         )
-        figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part), short=short)
+        most = None if not short else 0 if sensitivity or misfit(answer) else ONE_PAGE.most
+        figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part), most=most)
         others = nearby(given, assumed, **options) if sensitivity else {}
         if shown_in is not None:
             others = {label: other.in_unit(shown_in) for label, other in others.items()}
@@ -200,10 +202,10 @@ def report(
         short=short,
         misfit=misfit(answer),
         fit=fit_section(answer),
-        sensitivity=sensitivity_rows(answer, others, MOST_TABLES) if others else None,
+        sensitivity=_variants(answer, others, short=short) if others else None,
         fitted=[(each.parameter, number(each.value), interval(each.low, each.high)) for each in answer.fitted],
         open_places=int((~is_settled).sum()) if several else 0,
-        shares=_shares(answer, is_settled) if several else None,
+        shares=_shares(answer, is_settled, ONE_PAGE.most if short else MOST_SHARES) if several else None,
         table_file=table_file,
         sentence=answer_sentence,
         overview=_overview(record, answer),
@@ -220,16 +222,19 @@ def report(
                 name if several else None,
                 apart=answer.apart(name),
                 is_open=several and not sure,
+                limits=ONE_PAGE if short else WHOLE,
             )
             for name, rows, sure in zip(first, ranked, is_settled, strict=False)
+            if not (short and several)
         ],
         alternatives=[
             ranked_table(other.ranked(first[0]), quantity, data.truth, None, label)
             for label, other in answer.alternatives.items()
+            if not short
         ],
         tables_left_out=len(answer.demonstrations) - len(first),
         pictures=figures,
-        pictures_of=record.demonstrations[0] if len(record) > 1 else None,
+        pictures_of=record.demonstrations[0] if len(record) > 1 and not short else None,
         pooled=bool(options.get("pool")),
         warnings=group_notices(answer.warnings, answer.arms, audience),
         notes=group_notices(answer.notes, answer.arms, audience),
@@ -265,13 +270,19 @@ def _by_new_names(values: Any, names: Mapping[str, str]) -> Any:
     return {names.get(arm, arm): value for arm, value in values.items()} if isinstance(values, Mapping) else values
 
 
-def _shares(answer: Estimate, is_settled: NDArray[np.bool_]) -> tuple[list[str], list[list[str]]]:
+def _shares(answer: Estimate, is_settled: NDArray[np.bool_], most: int) -> tuple[list[str], list[list[str]]]:
     """Return how often each arm is the best, as a table: the same count as the sentence has."""
     total, times = len(answer.demonstrations), answer.marks[is_settled].sum(axis=0)
-    order = np.argsort(-times, kind="stable")[:MOST_SHARES]
+    order = np.argsort(-times, kind="stable")[:most]
     rows = [[shown(answer.arms[at]), f"{times[at]:,}", share(times[at] / total, 3)] for at in order if times[at]]
     left = int((~is_settled).sum())
     return ["arm", "best in", "share"], rows + ([["(open)", f"{left:,}", share(left / total, 3)]] if left else [])
+
+
+def _variants(answer: Estimate, others: Mapping[str, Estimate], *, short: bool) -> tuple[list[str], list[list[str]]]:
+    """Return the table of other assumptions; in a short report its first rows, without intervals."""
+    headings, rows = sensitivity_rows(answer, others, MOST_TABLES, intervals=not short)
+    return headings, rows[: ONE_PAGE.most // 2] if short else rows
 
 
 def _overview(log: ActionLog, answer: Estimate) -> str:

@@ -104,7 +104,7 @@ def _figure(found: ContextPosterior, demonstration: str | None) -> ReportFigure:
     of = "" if demonstration is None else f" of demonstration {shown(demonstration)}"
     alt = f"Chart of {counted(len(found.names), 'coefficient')}{of}; intervals of {away:,} do not contain 0."
     caption = f"Each row is a coefficient{of}: its expectation, hollow if it is not estimated, and its interval."
-    return as_figure(coefficients(found), "coefficients", "Coefficients with their intervals", caption, alt)
+    return as_figure(lambda: coefficients(found), "coefficients", "Coefficients with their intervals", caption, alt)
 
 
 def _check(answer: ContextEstimate) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -40,7 +40,10 @@ HOW_A_LOG_WAS_READ = PART_OF_A_RUN | {"availability", "gap-to"}  # notes that th
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure as a `data:` address, with its size in CSS pixels; `caption` is about its kind, `alt` about this log."""
+    """A figure as a `data:` address, with its size in CSS pixels; `caption` is about its kind, `alt` about this log.
+
+    `narrow` is the same figure drawn for a phone.
+    """
 
     name: str
     title: str
@@ -49,6 +52,7 @@ class ReportFigure:
     address: str
     width: int
     height: int
+    narrow: str
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,9 @@ class FigureData:
 
 
 def draw_figures(
-    data: FigureData, progress: Callable[[str, float], None], *, short: bool = False
+    data: FigureData, progress: Callable[[str, float], None], *, most: int | None = None
 ) -> list[ReportFigure]:
-    """Draw the figures that this log allows; in a short report the first."""
+    """Draw the figures that this log allows; for one page the first, with at most `most` rows, or none."""
     makers: list[Callable[[FigureData], ReportFigure | None]] = [_demonstrations, _arms, _errors]
     if data.log.ordered and int(data.log.lengths[0]) >= FEWEST_ROUNDS:
         whole = not PART_OF_A_RUN & {notice.code for notice in data.answer.notes}
@@ -101,8 +105,9 @@ def draw_figures(
         makers += [_stretches, _timeline, *(over_rounds if whole else [])]
     if data.answer.posteriors:
         makers += [_densities, _paths]
-    if short:
-        makers = [_arms] if len(data.answer.demonstrations) == 1 else [_demonstrations]
+    if most is not None:
+        first = _arms if len(data.answer.demonstrations) == 1 else _demonstrations
+        makers = [partial(first, most=most)] if most else []
     figures = []
     for at, maker in enumerate(makers):
         progress("Drawing the figures", at / len(makers))
@@ -110,31 +115,37 @@ def draw_figures(
     return [figure for figure in figures if figure is not None]
 
 
-def as_figure(figure: Figure, name: str, title: str, caption: str, alt: str, *, as_dots: bool = False) -> ReportFigure:
-    """Return a figure as reports show it."""
+def as_figure(
+    draw: Callable[[], Figure], name: str, title: str, caption: str, alt: str, *, as_dots: bool = False
+) -> ReportFigure:
+    """Return a figure as reports show it, drawn for a page and for a phone."""
+    figure = draw()
     width, height = figure.get_size_inches()
     address = plots.address(figure, as_dots=as_dots)
-    return ReportFigure(name, title, caption, alt, address, round(width * 96), round(height * 96))
+    with plots.narrow():
+        figure = draw()
+        narrow = plots.address(figure, as_dots=as_dots, box=plots.whole_height(figure))
+    return ReportFigure(name, title, caption, alt, address, round(width * 96), round(height * 96), narrow)
 
 
-def _arms(data: FigureData) -> ReportFigure:
+def _arms(data: FigureData, most: int | None = None) -> ReportFigure:
     return as_figure(
-        plots.arms_with_intervals(reported_estimate(data.answer), truth=data.truth or None),
+        lambda: plots.arms_with_intervals(reported_estimate(data.answer), truth=data.truth or None, most=most),
         "arms-drawn",
         "Every arm with its interval",
         "Each row is an arm, the best on top. A dot is the estimate, the line its interval; an arrow says that only "
         "one end is known." + (" Red marks are the truth." if data.truth else ""),
-        _describe_arms(data.rows, data.quantity, data.truth, data.in_unit),
-        as_dots=len(data.rows) > MANY_ARMS,
+        _describe_arms(data.rows[:most], data.quantity, data.truth, data.in_unit),
+        as_dots=len(data.rows[:most]) > MANY_ARMS,
     )
 
 
-def _demonstrations(data: FigureData) -> ReportFigure | None:
+def _demonstrations(data: FigureData, most: int | None = None) -> ReportFigure | None:
     answer = reported_estimate(data.answer)
     if len(answer.demonstrations) == 1:
         return None
     return as_figure(
-        plots.demonstrations(answer),
+        lambda: plots.demonstrations(answer, most=most),
         "demonstrations-drawn",
         "All demonstrations on one axis",
         "Each row is a demonstration. A mark is an arm's estimate, the line its interval; the shape and the colour say "
@@ -179,7 +190,7 @@ def _errors(data: FigureData) -> ReportFigure | None:
         alt += f" The largest error is {number(errors[furthest], 3)}, of {quoted(furthest)}; the mean absolute error is"
         alt += f" {number(average, 3)}."
     return as_figure(
-        plots.errors(reported_estimate(data.answer), truth),
+        lambda: plots.errors(reported_estimate(data.answer), truth),
         "errors",
         "Error against the truth",
         "How far each estimate is from the truth, which is the line at 0. "
@@ -196,7 +207,7 @@ def _stretches(data: FigureData) -> ReportFigure | None:
     alt = f"Estimates of every arm in {found.first.size} stretches of the log. "
     alt += " ".join(notice.message for notice in (*found.notices, *found.notes)) or "No drift shows."
     return as_figure(
-        plots.stretches(found),
+        lambda: plots.stretches(found),
         "stretches",
         "Stretch by stretch",
         "What each stretch of the log says of every arm, at the rule's last hesitation within it. The rule's averages "
@@ -210,7 +221,7 @@ def _timeline(data: FigureData) -> ReportFigure:
     first, second = np.argsort(-pulls, kind="stable")[:2]
     recent = float(np.mean(codes[-max(codes.size // 10, 1) :] == first))
     return as_figure(
-        plots.timeline(data.log, availability=data.availability),
+        lambda: plots.timeline(data.log, availability=data.availability),
         "timeline",
         "Which arm when",
         "All that the log says: each row is an arm, time runs to the right, and the stronger a stretch is coloured the "
@@ -227,7 +238,7 @@ def _pulls(data: FigureData) -> ReportFigure:
     switching = {} if without else switching_rounds(data.log, data.rule)
     marked = " A mark is the round in which the rule last turned from an arm to a better one." if switching else ""
     return as_figure(
-        plots.cumulative_pulls(data.log, switching=switching),
+        lambda: plots.cumulative_pulls(data.log, switching=switching),
         "pulls",
         "How pulls added up",
         "How often each arm had been pulled by each round, on a logarithmic scale. A curve that has gone flat is an "
@@ -271,7 +282,7 @@ def _switching_moment(data: FigureData) -> ReportFigure | None:
     else:
         meaning = "Where the curves meet the rule found both equally promising: that moment reveals the gap."
     return as_figure(
-        _labelled(plots.switching_moment(moment), "y", data),
+        lambda: _labelled(plots.switching_moment(moment), "y", data),
         "hesitation",
         "A moment of hesitation",
         f"What the rule made of two arms as the rounds went by. {meaning} The averages behind them are hidden, and put "
@@ -304,7 +315,7 @@ def _learning_curve(data: FigureData) -> ReportFigure | None:
         return None
     truth = true_values(data.means, curve.quantity, curve.answer)  # one demonstration may show another quantity
     return as_figure(
-        plots.learning_curve(curve, truth=truth or None),
+        lambda: plots.learning_curve(curve, truth=truth or None),
         "settling",
         "How the answer settled",
         "The same estimate from the first rounds of the log only, and from more and more of them. Where curves have "
@@ -346,7 +357,7 @@ def _densities(data: FigureData) -> ReportFigure:
             f"best with probability {number(chance[arm], 3)}."
         )
     return as_figure(
-        _labelled(plots.densities(posterior, gaps=gaps, truth=data.truth or None), "x", data),
+        lambda: _labelled(plots.densities(posterior, gaps=gaps, truth=data.truth or None), "x", data),
         "densities",
         f"How plausible each {'gap' if gaps else 'mean'} is",
         "A hill for each arm: the higher, the more plausible. Narrow hills are well known, wide ones are not.",
@@ -364,9 +375,9 @@ def _paths(data: FigureData) -> ReportFigure | None:
         if np.isfinite(middle):
             reach = f"({number(low, 3)} to {number(high, 3)})"
             alt += f" {quoted(posterior.arms[arm])} ends near {number(middle, 3)} {reach}."
-    drawn = plots.hidden_paths(posterior.path_rounds, posterior.path, posterior.arms, "the rule's hidden averages")
+    bands = posterior.path_rounds, posterior.path, posterior.arms
     return as_figure(
-        _labelled(drawn, "y", data),
+        lambda: _labelled(plots.hidden_paths(*bands, "the rule's hidden averages"), "y", data),
         "paths",
         "What the rule saw, and the log hides",
         "The average of each arm's rewards so far, as far as the choices reveal it: a line in the middle of what is "

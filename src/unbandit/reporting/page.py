@@ -48,21 +48,30 @@ MOST_MESSAGES = 5  # of more notices of one kind than this, the first are shown
 
 MOST_STATISTICS = 5  # in which a log may differ from its rule that are shown
 
-MOST_ROWS, FIRST_ROWS, LAST_ROWS = 200, 100, 20
-"""Of more arms than the first number, only the first and the last ones are shown."""
+
+class TableLimits(NamedTuple):
+    """Of more arms than `most`, only the first and the last ones are shown."""
+
+    most: int
+    first: int
+    last: int
+
+
+WHOLE, ONE_PAGE = TableLimits(200, 100, 20), TableLimits(10, 8, 2)
 
 
 def ranked_table(
     rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None,
     label: str | None = None, apart: Sequence[str] = (), is_open: bool = False,
+    limits: TableLimits = WHOLE,
 ) -> dict[str, Any]:  # fmt: skip
     """Return what the template shows of ranked rows; `demonstration` is None where there is only one.
 
     `label` says what is different in the table of another answer; arms that are `apart` have no rank; `is_open`
     says that the first place is not settled.
     """
-    many, ranked = len(rows) > MOST_ROWS, list(enumerate(rows, 1))
-    top, bottom = (ranked[:FIRST_ROWS], ranked[-LAST_ROWS:]) if many else (ranked, [])
+    many, ranked = len(rows) > limits.most, list(enumerate(rows, 1))
+    top, bottom = (ranked[: limits.first], ranked[-limits.last :]) if many else (ranked, [])
     cells = [(row.value(quantity), *row.interval(quantity)) for _, row in top + bottom]
     values = [value for three in cells for value in three if value is not None]
     span = (min(values), max(values)) if values and min(values) < max(values) else None

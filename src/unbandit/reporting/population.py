@@ -141,7 +141,7 @@ def _forest(found: Population) -> ReportFigure:
         for values in [found.intervals(at)[1]]
     )
     return as_figure(
-        found.plot(),
+        found.plot,
         "forest",
         "Forest plot",
         "Each row is a participant, in order of the first parameter. A dot with a line is the pooled value with its "

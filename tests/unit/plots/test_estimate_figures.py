@@ -166,3 +166,27 @@ def test_a_truth_that_concerns_no_estimate_is_refused(truth):
 def test_errors_need_the_truth():
     with pytest.raises(ParameterError, match="truth: expected"):
         answered(FOUR).plot("errors")
+
+
+def test_figures_for_a_phone_are_narrow_and_nothing_leaves_them():
+    names = ["A name of many words", "another of them", "C" * 60, "D"]
+    log = ActionLog.from_codes([*range(4), *(0, 0, 0, 1, 2) * 30, *(0,) * 200], names)
+    answer = answered(log, best_mean=1.0)
+    truth = dict(zip(names, (1.0, 0.8, 0.6, 0.1), strict=True))
+    makers = [
+        lambda: plots.arms_with_intervals(answer.in_unit("milliseconds=1000"), truth=truth),
+        lambda: plots.errors(answer.in_unit("milliseconds=1000"), truth),
+        lambda: plots.timeline(log),
+        lambda: plots.cumulative_pulls(log, switching={names[1]: 100}),
+        lambda: plots.hidden_paths(np.array([1, 1_000]), np.ones((2, 4, 3)), names, "the rule's hidden averages"),
+    ]
+    for draw in makers:
+        with plots.narrow():
+            figure = draw()
+        assert figure.get_size_inches()[0] == 3.6
+        box, needed = plots.whole_height(figure), figure.get_tightbbox()
+        assert needed.x0 >= 0
+        assert needed.x1 <= 3.6
+        assert box.y0 <= needed.y0
+        assert needed.y1 <= box.y1
+    assert draw().get_size_inches()[0] == 7.2

@@ -124,7 +124,7 @@ def test_a_unit_is_everywhere() -> None:
     figures = [b64decode(code).decode() for code in re.findall(r"data:image/svg\+xml;base64,([^\"]+)", made.main)]
     assert len(figures) >= 5
     drawn = [re.findall(r">([^<]*, in cycles)<", svg) for svg in figures]
-    assert [len(found) for found in drawn if found] == [1] * 5  # arms, errors, stretches, hesitation, learning curve
+    assert [len(found) for found in drawn if found] == [1] * 10  # five figures, each for a page and for a phone
     said = json.loads(made.answer.to_json())
     assert said["unit"] == {"name": "cycles", "factor": 1208.0}
     assert said["notes"][0]["message"] == "Values are in cycles: those of the rule's rewards times 1,208."

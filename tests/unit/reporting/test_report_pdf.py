@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import sys
+import zlib
 
 import made
 import pytest
@@ -74,14 +76,54 @@ esac""")
     assert [("--no-sandbox" in line) for line in said.read_text().splitlines()] == [False, True]
 
 
-def test_a_report_is_printed(tmp_path):
+def needs_a_browser():
     try:
         pdf.find_browser()
     except ub.ParameterError as error:
         pytest.skip(str(error))
+
+
+def pages(printed):
+    return len(re.findall(rb"/Type\s*/Page\b", printed))
+
+
+def test_a_report_is_printed(tmp_path):
+    needs_a_browser()
     pdf.write_pdf(made.report_of("nasty names").html, tmp_path / "report.pdf")
     printed = (tmp_path / "report.pdf").read_bytes()
     assert printed.startswith(b"%PDF")
-    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") + printed.count(b"/Type /Page/") >= 2
+    assert pages(printed) >= 2
     assert b"/JavaScript" not in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.pdf"]
+
+
+def test_pages_have_numbers(tmp_path):
+    """Fewer texts are printed without the rule that numbers the pages."""
+    needs_a_browser()
+    html, texts = made.report_of("gaps").html, []
+    for page in (html, re.sub(r"@bottom-right \{[^}]*\}", "", html)):
+        pdf.write_pdf(page, tmp_path / "x.pdf")
+        streams = re.findall(rb"stream\r?\n(.*?)endstream", (tmp_path / "x.pdf").read_bytes(), re.DOTALL)
+        inflated = b"".join(zlib.decompress(each) for each in streams if each[:1] == b"x")
+        texts.append(len(re.findall(rb"\bT[jJ]\b", inflated)))
+    assert texts[0] - texts[1] >= pages((tmp_path / "x.pdf").read_bytes()) >= 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "paper"),
+    [("long names", "A4"), ("long names", "letter"), ("sensitivity", "letter"), ("several", "letter")],
+)
+def test_a_short_report_is_one_page(tmp_path, kind, paper):
+    needs_a_browser()
+    arms = [f"A very long name of an arm that says everything about it, number {at}" for at in range(30)]
+    codes = [*range(30), *(at for many in range(1, 30) for at in (0,) * 5 + (many,)), *(0,) * 200]
+    log = ub.ActionLog.from_codes([codes] * (20 if kind == "several" else 1), arms)
+    title = "A title that is so long that it needs two lines of the page in all probability, or even more than two"
+    truth = None if kind == "several" else dict.fromkeys(arms, 0.5)
+    report = ub.report(
+        log, "ucb:alpha=0.25", best_mean=1.0, sigma=0.2, check=False, short=True, truth=truth, title=title,
+        author="Ada", date="May 2026", unit="cycles=1208", sensitivity=kind == "sensitivity",
+    )  # fmt: skip
+    pdf.write_pdf(report.html, tmp_path / "x.pdf", paper=paper)
+    assert pages((tmp_path / "x.pdf").read_bytes()) == 1
+    assert ("20 arms are left out here" in report.main) is (kind != "several")
