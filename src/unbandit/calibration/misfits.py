@@ -239,7 +239,7 @@ def log_ratio(cell: CheckCell, log: ActionLog, means: Floats, design: str) -> fl
             noise = Gaussian(SIGMA * SCATTER.get(cell.twist, 1.0))
             prior, known = (KNOWN_MEANS, means) if even else (NORMAL, None)
             given = log, made, noise, prior, cell.horizon, EVIDENCE_PARTICLES
-            own = predict(*given, drift=drift, widths=(1.0,), means=known).log_evidence
+            own = predict(*given, drift=drift, widths=(1.0,), means=known, evidence_only=True).log_evidence
         elif isinstance(made, Uniform):
             own = -cell.horizon * math.log(cell.arms)
         else:
@@ -248,7 +248,8 @@ def log_ratio(cell: CheckCell, log: ActionLog, means: Floats, design: str) -> fl
     if own == -math.inf:
         return None
     try:
-        other = predict(log, read, NOISE, NORMAL, cell.horizon, EVIDENCE_PARTICLES, widths=SIZES).log_evidence
+        given = log, read, NOISE, NORMAL, cell.horizon, EVIDENCE_PARTICLES
+        other = predict(*given, widths=SIZES, evidence_only=True).log_evidence
     except InferenceError:  # it cannot have made such a record
         other = -math.inf
     return own - other

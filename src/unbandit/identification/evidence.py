@@ -264,7 +264,7 @@ def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, h
     given = (record, rule, request.noise, request.prior, horizon, heat.predicting)
     own = zlib.crc32(str(rule).encode())  # errors of neighbouring values shall not add up
     seeds = [(request.seed + own + cloud) % 2**64 for cloud in range(heat.predictions)]
-    found = [predict(*given, seed=seed, widths=(1.0,)) for seed in seeds]
+    found = [predict(*given, seed=seed, widths=(1.0,), evidence_only=True) for seed in seeds]
     evidences = np.array([each.log_evidence for each in found]) + opening_chance(record, 0, rule)
     if not np.isfinite(evidences).any():
         raise CloudCollapsed(f"none of the particles explains the record under {rule}.")

@@ -243,7 +243,8 @@ def _most_probable(
         if not isinstance(guess, IndexRule) or not predicts(guess, noise) or len(log.arms) > MOST_ARMS:
             return -math.inf
         try:
-            return decisions.predict(start, guess, noise, prior, horizon, PARTICLES, seed=seed).log_evidence
+            given = start, guess, noise, prior, horizon, PARTICLES
+            return decisions.predict(*given, seed=seed, evidence_only=True).log_evidence
         except InferenceError:
             return -math.inf
 

@@ -299,7 +299,7 @@ class _Request:
         def evidence(exponent: int) -> float:
             noise = _noise(exponent)
             given = (start, rule, noise, self._prior(noise), self.horizon, RIVAL_PARTICLES)
-            return predict(*given, seed=self.seed).log_evidence
+            return predict(*given, seed=self.seed, evidence_only=True).log_evidence
 
         size = self.found.size if self.found is not None and self.found.size > 0 else 1.0
         low, high = (round(2 * math.log2(size)) + away for away in (-EXTENSION, EXTENSION))

@@ -88,13 +88,14 @@ def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1) -> Decisions:
 def predict(
     log: ActionLog, rule: IndexRule, noise: Noise, prior: Prior, horizon: int, particles: int, *, seed: int = 0,
     drift: tuple[int, float] | None = None, unless_below: Predictions | None = None,
-    widths: tuple[float, ...] = WIDENED, means: Numbers | None = None,
+    widths: tuple[float, ...] = WIDENED, means: Numbers | None = None, evidence_only: bool = False,
 ) -> Predictions:  # fmt: skip
     """Let an index rule with normal rewards predict every decision of a log's first demonstration.
 
     `drift` is an arm and by how much its mean changes, steadily, up to the horizon. Once the record is `HOPELESS` less
     probable than by other predictions (`unless_below`), nothing more is predicted. The prior variance is multiplied by
-    one of `widths`, which is learnt from the record. The prior is around `means`, where these are given.
+    one of `widths`, which is learnt from the record. The prior is around `means`, where these are given. If
+    `evidence_only`, arms that were not chosen are not asked for: faster, with the same evidence.
     """
     arms = len(log.arms)
     rule = rule.for_arms(arms)
@@ -114,14 +115,16 @@ def predict(
         offsets[:, drift[0]] += drift[1] / horizon * _mean_round(steps, drift[0])
     known = np.zeros((particles, arms)), np.zeros(arms)
     cloud = new_cloud(belief_of(prior, arms, noise, None), *known, number, np.zeros(0, np.int64), seed, 0)
-    repeats, shares = np.full(number, np.nan), np.zeros((number, arms if all_arms else 1))
+    columns = 0 if evidence_only else arms if all_arms else 1
+    repeats, shares = np.full(number, np.nan), np.zeros((number, columns))
     least = np.zeros(0) if unless_below is None else np.cumsum(unless_below.increments) - HOPELESS
     least = least if least.size == number else np.zeros(0)
     complete = predict_decisions(steps, offsets, cloud, np.array(widths), all_arms, least, repeats, shares)
     means = cloud.sums / np.maximum(np.bincount(actions, minlength=arms), 1)
     first, evidence = steps.opening, float(cloud.increments.sum()) if complete else -math.inf
     evidence = evidence if math.isfinite(evidence) else -math.inf
-    return Predictions(repeats[first:], shares[first:], evidence, means, cloud.log_weights, cloud.increments)
+    repeats = _nothing() if evidence_only else repeats[first:]
+    return Predictions(repeats, shares[first:], evidence, means, cloud.log_weights, cloud.increments)
 
 
 def _mean_round(steps: Steps, arm: int) -> Numbers:

@@ -154,6 +154,7 @@ def fit_family(
             return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed)
         evidence = replace(evidence, fixed=fixed)
         xs, values = _narrowed(evidence, axes)
+    _refuse_spikes(family, xs)
     places, density = _density(xs, values, axes)
     weights = density / density.sum()
     _refuse_open_ends(family, axes, places, weights, level)
@@ -271,13 +272,16 @@ class _Evidence:
             record = self.log.select(which)
             given = record, rule, self.noise, self.prior, horizon, PARTICLES
             limit = None if self.best is None else self.best[which]
-            first = predict(*given, seed=self.seed, unless_below=limit)
+            first = predict(*given, seed=self.seed, unless_below=limit, evidence_only=True)
             if first.log_evidence == -math.inf:
                 return -math.inf
-            others = [predict(*given, seed=self.seed + cloud).log_evidence for cloud in range(1, clouds)]
-            total += float(np.mean([first.log_evidence, *others])) + opening_chance(record, 0, rule)
-            kept.append(first)
-        if self.best is None or sum(each.log_evidence for each in kept) > sum(each.log_evidence for each in self.best):
+            others = [predict(*given, seed=self.seed + cloud, evidence_only=True) for cloud in range(1, clouds)]
+            mean = float(np.mean([each.log_evidence for each in (first, *others)]))
+            total += mean + opening_chance(record, 0, rule)
+            increments = np.mean([each.increments for each in (first, *others)], axis=0)
+            kept.append(replace(first, log_evidence=mean, increments=increments))
+        known = -math.inf if self.best is None else sum(each.log_evidence for each in self.best)
+        if sum(each.log_evidence for each in kept) > known:
             self.best = tuple(kept)
         return total
 
@@ -291,7 +295,7 @@ class _Evidence:
                 look_ahead=look_ahead,
             )  # fmt: skip
             total += float(found.evidences[0])
-        return total
+        return total if math.isfinite(total) else -math.inf
 
 
 def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
@@ -307,6 +311,8 @@ def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Num
         for x in sorted(product(*lines), key=lambda x: float(np.abs(np.array(x) - centre).sum())):
             if x not in values:
                 values[x] = evidence(np.array(x), 1 if turn == 0 else CLOUDS)
+        if turn == 0:
+            _ask_again(evidence, values)
         top = max(values.values())
         if top == -math.inf:
             raise InferenceError(
@@ -327,6 +333,16 @@ def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Num
         lines = [np.linspace(low, high, count + 2)[1:-1] for low, high in ends]
     within = [x for x in values if (near.min(axis=0) <= np.array(x)).all() and (np.array(x) <= near.max(axis=0)).all()]
     return np.array(within), np.array([max(values[x], top - LEAST) for x in within])
+
+
+def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> None:
+    """Compute the evidence of all that is near the top by more clouds: the best of many single ones was lucky."""
+    if not evidence.predicted:
+        return
+    evidence.best, asked = None, set[tuple[float, ...]]()
+    while left := [x for x, value in values.items() if value > max(values.values()) - WINDOW and x not in asked]:
+        asked.add(left[0])
+        values[left[0]] = evidence(np.array(left[0]), CLOUDS)
 
 
 # The density
@@ -390,6 +406,17 @@ def _quantile(x: Numbers, weights: Numbers, share: float) -> float:
 def _fitted_number(axis: Axis, x: Numbers, weights: Numbers, level: float, method: str) -> FittedNumber:
     middle, low, high = (axis.value(_quantile(x, weights, share)) for share in (0.5, 0.5 - level / 2, 0.5 + level / 2))
     return FittedNumber(axis.name, middle, low, high, method)
+
+
+def _refuse_spikes(family: RuleFamily, xs: Numbers) -> None:
+    """Refuse an evidence that is large at too few places for a smooth surface: errors decided where its top is."""
+    trend = _quadratic((xs - xs.mean(axis=0)) / np.maximum(xs.std(axis=0), 1e-12))
+    if np.linalg.matrix_rank(trend) < trend.shape[1]:
+        raise NotIdentifiable(
+            f"{family}: the log does not show {family.title}: the Monte-Carlo errors of its evidence are larger than "
+            "what the evidence changes from one value to the next.",
+            remedy=f"Give {family.title} a value, or the beginning of the log only.",
+        )
 
 
 def _refuse_open_ends(

@@ -72,6 +72,17 @@ def test_probabilities_are_those_of_plain_simulations(name: str) -> None:
                 assert predicted.shares[at] == pytest.approx(shares, abs=0.1)
 
 
+@pytest.mark.parametrize("arms", [3, 7])
+def test_the_evidence_alone_is_the_same(arms: int) -> None:
+    log = ub.UCB().demonstrate(ub.Instance(np.linspace(0.5, 1.0, arms), SIGMA), 200, seed=3)
+    given = log, ub.UCB(), Gaussian(SIGMA), NormalPrior(0.0, 1.0), 200, 24
+    every, alone = predict(*given), predict(*given, evidence_only=True)
+    assert np.array_equal(every.increments, alone.increments)
+    assert every.log_evidence == alone.log_evidence
+    assert np.array_equal(every.means, alone.means)
+    assert alone.repeats.size == alone.shares.size == 0
+
+
 @pytest.mark.parametrize(("arms", "spread"), [(3, 1.0), (5, 0.3), (5, 0.01)])
 @pytest.mark.parametrize("rule", [ub.UCB(), ub.UCB1(), ub.MOSS()])
 def test_probabilities_of_all_arms_sum_to_one(rule: ub.AdditiveIndexRule, arms: int, spread: float) -> None:

@@ -10,7 +10,7 @@ import unbandit as ub
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.inference import usual_prior
-from unbandit.inference.parameters import Axis, _density, _surface, fit_family
+from unbandit.inference.parameters import Axis, _density, _narrowed, _refuse_spikes, _surface, fit_family
 
 NOISE = ub.Gaussian(0.5)
 PRIOR = usual_prior(NOISE, None)
@@ -44,6 +44,38 @@ def test_a_density_is_that_of_the_evidence_and_wider_with_errors():
 
     assert deviation(exact) == pytest.approx(0.1, rel=0.03)
     assert 0.07 < deviation(noisy) < 0.14
+
+
+class LuckyEvidence:
+    """An evidence of which a single cloud finds far too much at one place, as clouds of few particles may."""
+
+    predicted, best, family = True, None, rule_or_family("moss:fit")
+
+    def __call__(self, x, clouds):
+        lucky = 12.0 if clouds == 1 and abs(x[0]) < 1e-9 else 0.0
+        return -0.5 * ((x[0] - 0.15) / 0.1) ** 2 + lucky
+
+
+def test_one_lucky_cloud_does_not_hide_the_values_around_it():
+    axis = Axis("scale", -6.0, 6.0, open_low=True, open_high=True)
+    xs, values = _narrowed(LuckyEvidence(), (axis,))
+    assert xs.min() < -0.1
+    assert xs.max() > 0.4
+    assert values.max() < 0.1
+    places, density = _density(xs, values, [axis])
+    assert places[density.argmax(), 0] == pytest.approx(0.15, abs=0.01)
+
+
+def test_an_evidence_of_which_only_errors_are_left_is_refused():
+    family = rule_or_family("moss:fit")
+    _refuse_spikes(family, np.array([[0.1], [0.2], [0.3]]))
+    for places in ([[0.1]], [[0.1], [0.2]]):
+        with pytest.raises(NotIdentifiable, match="does not show scale: the Monte-Carlo errors"):
+            _refuse_spikes(family, np.array(places))
+    two = rule_or_family("learning-softmax:fit")
+    _refuse_spikes(two, np.array(list(product([0.0, 0.1, 0.2], repeat=2))))
+    with pytest.raises(NotIdentifiable, match="does not show rate"):
+        _refuse_spikes(two, np.array(list(product([0.0, 0.1, 0.2], [0.3, 0.4]))))
 
 
 def test_epsilon_is_as_precise_as_the_visible_choices_of_a_long_log_allow():

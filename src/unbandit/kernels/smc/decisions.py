@@ -319,7 +319,8 @@ def predict_decisions(
 
     Filled in for each step after the opening are the probability that the arm of the step before is taken again
     (`repeats`) and, where it is not, that of every arm or, unless `all_arms`, of the most-pulled one before (`shares`;
-    NaN where that is the arm of the step before). `cloud.increments` add up to the log evidence, and `cloud.sums` are
+    NaN where that is the arm of the step before). Where `shares` has no column, nothing is asked that the evidence does
+    not need, and `repeats` is of no use. `cloud.increments` add up to the log evidence, and `cloud.sums` are
     reward sums of all pulls at the end.
     """
     number, arms = cloud.sums.shape
@@ -347,7 +348,7 @@ def predict_decisions(
             leader = other if pulls[other] > pulls[leader] else leader
         # Besides the arm itself, which others' chances are asked for.
         questions = 0
-        for other in range(arms if before != arm else 0):
+        for other in range(arms if before != arm and shares.shape[1] > 0 else 0):
             wanted = all_arms or other in (before, leader)
             if wanted and other != arm and pulls[other] > 0:
                 asked[questions] = other
@@ -400,7 +401,7 @@ def predict_decisions(
             for other in range(arms):
                 predicted[other] /= counted if other == arm else asked_weight
             repeats[step] = predicted[before]
-            if before == arm:
+            if before == arm or shares.shape[1] == 0:
                 for other in range(shares.shape[1]):
                     shares[step, other] = math.nan
             elif all_arms:
