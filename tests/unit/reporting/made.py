@@ -89,7 +89,7 @@ def report_of(kind: str) -> Report:
 class Outline(HTMLParser):
     """Walk over a page and keep what a test asks about: tags with attributes, headings, text."""
 
-    VOID = frozenset({"meta", "img", "br", "path", "circle", "link"})
+    VOID = frozenset({"meta", "img", "source", "br", "path", "circle", "link"})
 
     def __init__(self, page: str) -> None:
         super().__init__()
