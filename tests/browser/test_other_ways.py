@@ -44,6 +44,9 @@ def test_from_the_first_page_to_an_answer_with_the_keyboard_alone(opened, log):
     tabbed_to(page, "input[name=rule]")
     while not page.is_checked("#rule-ucb"):
         page.keyboard.press("ArrowDown")
+    tabbed_to(page, "#field-ucb-preset")
+    page.keyboard.press("ArrowDown")
+    assert page.input_value("#field-ucb-preset") == "usual"
     tabbed_to(page, "#field-ucb-alpha")
     page.keyboard.type("0.25")
     tabbed_to(page, "#field-sigma")
@@ -65,6 +68,7 @@ def test_the_whole_way_without_javascript(opened, log):
     page.set_input_files("#file", files=[{"name": "log.csv", "mimeType": "text/csv", "buffer": log}])
     page.click("text=Look at it")
     page.check("#rule-ucb")
+    page.select_option("#field-ucb-preset", "usual")
     page.fill("#field-ucb-alpha", "2")
     page.click("button.main")
     page.wait_for_selector("#errors")

@@ -16,6 +16,8 @@ EVIL = "<script>alert(1)</script>"
 
 def chosen_rule(page, name="ucb"):
     page.check(f"#rule-{name}")
+    if page.locator(f"#field-{name}-preset").count():
+        page.select_option(f"#field-{name}-preset", "usual")
 
 
 def test_a_file_is_brought_looked_at_and_answered(opened, log):
@@ -66,7 +68,7 @@ def test_the_chosen_rule_and_no_other_shows_its_fields(opened, path):
         ) == [f"fields-{name}"]
         fields = page.locator(f"#fields-{name} :is(input, select)")
         sent = fields.evaluate_all("fields => fields.filter(f => f.type != 'hidden').map(f => f.name)")
-        assert set(sent) <= {f"{name}.{parameter}" for parameter in rule.model_fields}
+        assert set(sent) <= {f"{name}.{parameter}" for parameter in (*rule.model_fields, "preset")}
         usual = page.locator(f"#fields-{name} > .fields :is(input, select)")
         assert usual.evaluate_all("fields => fields.every(each => each.checkVisibility())")
 

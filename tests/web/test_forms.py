@@ -12,6 +12,7 @@ from pydantic import Field as Parameter
 from unbandit import rules
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.demonstrators.base import known_rules
+from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import Field, FieldErrors, field_content, field_of, identifier, read_field
 from unbandit.web.forms import (
     PLAIN_NAMES,
@@ -392,3 +393,39 @@ def test_a_rule_with_a_number_to_be_fitted_is_not_played() -> None:
     assert list(errors) == ["ucb.scale"]
     assert "Expected a number" in errors["ucb.scale"]
     assert read_simulation(asked | {"ucb.scale": "1.2"}).rule == "ucb:scale=1.2"
+
+
+def test_blank_numbers_are_fitted_or_the_usual_ones() -> None:
+    for name in ("ucb1", "ucb", "moss", "epsilon-greedy", "softmax", "learning-softmax"):
+        preset = form_of(name).preset
+        assert preset is not None
+        assert preset.usual == "fit"
+        assert read_rule({"rule": name}) == name  # a form that was not sent by the page
+        assert read_rule({"rule": name, preset.name: "usual"}) == name
+        assert ":" in str(read_rule({"rule": name, preset.name: "fit"}))
+    fitted = {"ucb1.preset": "fit", "ucb.preset": "fit"}
+    assert read_rule({"rule": "ucb1"} | fitted) == "ucb1:exploration=fit"
+    assert read_rule({"rule": "ucb1", "ucb1.exploration": "0.5"} | fitted) == "ucb1:exploration=0.5"
+    assert read_rule({"rule": "ucb"} | fitted) == "ucb:alpha=fit,scale=fit"
+    assert read_rule({"rule": "ucb", "ucb.alpha": "0.25"} | fitted) == "ucb:alpha=0.25,scale=fit"
+    assert read_rule({"rule": "ucb", "ucb.alpha": "0.25", "ucb.sigma": "0.1"} | fitted) == "ucb:alpha=0.25,sigma=0.1"
+    assert dict(form_of("ucb1").preset.choices)["usual"] == "standard UCB1: exploration 2"
+    assert dict(form_of("ucb").preset.choices)["usual"] == "as in the paper: alpha 0.25, scale 1.414"
+    assert list(wrong({"rule": "ucb1", "ucb1.preset": "best"})) == ["ucb1.preset"]
+
+
+def test_numbers_that_no_log_shows_have_no_preset() -> None:
+    for name in ("sae", "phased", "klucb", "thompson", "ucb-tuned", "uniform"):
+        assert form_of(name).preset is None
+    for group in rule_groups(played=True):
+        assert all(form.preset is None for form in group.rules)
+    assert {field.name: field.usual for field in form_of("ucb1").fields}["ucb1.exploration"] == ""
+    (played,) = [form for form in rule_forms(played=True) if form.name == "ucb1"]
+    assert {field.name: field.usual for field in played.fields}["ucb1.exploration"] == "2.0"
+
+
+def test_examples_are_answered_with_the_numbers_they_were_made_with() -> None:
+    for example in EXAMPLES.values():
+        rule = read_rule(example.form)
+        assert rule is not None
+        assert "fit" not in rule

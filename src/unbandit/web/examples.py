@@ -33,7 +33,8 @@ class Example:
         """Return the form that fits it."""
         name, _, parameters = self.rule.partition(":")
         pairs = (part.split("=", 1) for part in parameters.split(",") if part)
-        return {"rule": name, **{f"{name}.{key}": value for key, value in pairs}, **self.known}
+        filled = {f"{name}.{key}": value for key, value in pairs}
+        return {"rule": name, f"{name}.preset": "usual", **filled, **self.known}
 
     @property
     def path(self) -> Path:

@@ -27,8 +27,8 @@ from unbandit.log.columns import ROLES
 from unbandit.log.sources import Duplicates
 from unbandit.web.fields import Field, FieldErrors, collect, field_of, identifier, quote, read_fields
 
-NO_COLUMN, UNKNOWN_RULE, ANY_RULE = "(none)", "unknown", "any"
-"""Values of the fields for a role that no column plays, for a rule to find, and for a first look at all rules."""
+NO_COLUMN, UNKNOWN_RULE, ANY_RULE, USUAL = "(none)", "unknown", "any", "usual"
+"""Values of fields: no column plays a role; the rule is to be found; a first look at all rules; the usual numbers."""
 
 RARELY_CHANGED = frozenset(
     {"ties", "clock", "opening"}
@@ -48,6 +48,7 @@ DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run")
 COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
 GROUPS: dict[str, list[str]] = _TEXTS["groups"]
 PLAIN_NAMES: dict[str, list[str]] = _TEXTS["rules"]
+PRESETS: dict[str, str] = _TEXTS["presets"]
 FIRST_SIMULATION: dict[str, str] = _TEXTS["first_simulation"]
 
 MOST_ARMS, MOST_ROUNDS = (int(field.at_most or 0) for field in (DATASET[1], RUN[0]))  # limits of a simulation
@@ -185,6 +186,7 @@ class RuleForm:
     group: str  # a key of `GROUPS`
     fields: tuple[Field, ...]
     rarely: tuple[Field, ...]
+    preset: Field | None = None  # what numbers are that are left blank, where a log can show them
 
     @property
     def id(self) -> str:
@@ -201,15 +203,20 @@ class RuleGroup:
     rules: tuple[RuleForm, ...]
 
 
-def rule_forms() -> tuple[RuleForm, ...]:
+def rule_forms(*, played: bool = False) -> tuple[RuleForm, ...]:
     """Return the form of every rule, those of other packages included."""
-    return tuple(_rule_form(name, rule) for name, rule in rules().items() if _can_be_typed(name))
+    return tuple(_rule_form(name, rule, played=played) for name, rule in rules().items() if _can_be_typed(name))
 
 
-def rule_groups() -> tuple[RuleGroup, ...]:
-    """Return the forms by who uses their rules, without groups that have no rule."""
+def rule_groups(*, played: bool = False) -> tuple[RuleGroup, ...]:
+    """Return the forms by who uses their rules, without groups that have no rule.
+
+    Where a rule is to be `played`, there is no log to fit its numbers from: they are filled in.
+    """
     order = list(PLAIN_NAMES)
-    forms = sorted(rule_forms(), key=lambda form: order.index(form.name) if form.name in order else len(order))
+    forms = sorted(
+        rule_forms(played=played), key=lambda form: order.index(form.name) if form.name in order else len(order)
+    )
     members = {key: tuple(form for form in forms if form.group == key) for key in GROUPS}
     return tuple(RuleGroup(title, about, members[key]) for key, (title, about) in GROUPS.items() if members[key])
 
@@ -221,7 +228,7 @@ def _can_be_typed(name: str) -> bool:
     )
 
 
-def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
+def _rule_form(name: str, rule: type[Demonstrator], *, played: bool) -> RuleForm:
     fields = {key: field_of(f"{name}.{key}", key, info) for key, info in rule.model_fields.items()}
     for key, each in fields.items():
         if each is not None and each.kind == "number" and (each.at_least, each.above) != (None, None):
@@ -232,7 +239,31 @@ def _rule_form(name: str, rule: type[Demonstrator]) -> RuleForm:
     group, title, about = PLAIN_NAMES.get(
         name, ("other" if rule.reveals == "values" else "silent", name, rule.summary())
     )
-    return RuleForm(name, title, about, group, usual, rarely)
+    preset = None if played else _preset(name, rule, fields)
+    if preset is not None:
+        usual = tuple(replace(each, usual="") if each.name in _fitted(name, rule) else each for each in usual)
+    return RuleForm(name, title, about, group, usual, rarely, preset)
+
+
+def _fitted(name: str, rule: type[Demonstrator]) -> list[str]:
+    """Return the fields of a rule whose numbers a log shows; sigma belongs to the rewards, and has a field there."""
+    return [] if rule.unfit else [f"{name}.{key}" for key in rule.fits if key != "sigma"]
+
+
+def _preset(name: str, rule: type[Demonstrator], fields: Mapping[str, Field | None]) -> Field | None:
+    """Return the choice of what blank numbers are: fitted from the log, or the usual ones."""
+    fitted = _fitted(name, rule)
+    if not fitted:
+        return None
+    keys = [key.removeprefix(f"{name}.") for key in fitted]
+    usual = [f"{key} {getattr(rule(), key):.4g}" for key in keys if getattr(rule(), key) is not None]
+    called = f"{PRESETS.get(name, 'the usual numbers')}: {', '.join(usual)}"
+    choices = ((FIT.value, "not known: fit it from the log" if len(keys) == 1 else "not known: fit them from the log"),)
+    labels = " and ".join(field.label for key in keys if (field := fields[key]) is not None)
+    are = "is" if len(keys) == 1 else "are"
+    about = f"What {labels} {are} if left blank below. Fitting may take minutes with a long log."
+    return Field(f"{name}.preset", "Numbers", about, kind="choice", usual=FIT.value,
+                 choices=(*choices, (USUAL, called)))  # fmt: skip
 
 
 def read_rule(form: Mapping[str, str]) -> str | None:
@@ -246,6 +277,13 @@ def read_rule(form: Mapping[str, str]) -> str | None:
     if chosen is None:
         raise FieldErrors({"rule": f"Expected one of the rules below; got {quote(name)}."})
     given, errors = read_fields(chosen.fields + chosen.rarely, form)
+    if chosen.preset is not None:
+        preset, wrong = read_fields((chosen.preset,), form)
+        errors |= wrong
+        if preset.get(chosen.preset.name) == FIT.value:
+            known = {*given, *([f"{name}.scale"] if f"{name}.sigma" in given else [])}  # sigma sets the scale
+            blank = [each for each in _fitted(name, rules()[name]) if each not in known]
+            given |= dict.fromkeys(blank, FIT)
     if errors:
         raise FieldErrors(errors)
     rule = rules()[name]

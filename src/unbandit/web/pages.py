@@ -59,7 +59,7 @@ def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     filled = form if form else forms.FIRST_SIMULATION
     named = tuple((name, f"{name}: {about}") for name, about in datasets.names().items())
     dataset = (replace(forms.DATASET[0], choices=named), *forms.DATASET[1:])
-    groups = forms.rule_groups()
+    groups = forms.rule_groups(played=True)
     fields = (*dataset, *forms.OWN, *forms.RUN)
     return _page(
         "simulate.html", "simulate", form=filled, errors=errors, labels=_labels(fields, groups, errors), groups=groups,
@@ -166,7 +166,7 @@ def _labels(
     found["rule"] = {"label": "Rule", "target": "field-rule"}
     for rule in (rule for group in groups for rule in group.rules):
         found[rule.name] = {"label": f"Parameters of {rule.name}", "target": f"fields-{rule.id}"}
-        for field in (*rule.fields, *rule.rarely):
+        for field in (*rule.fields, *rule.rarely, *((rule.preset,) if rule.preset else ())):
             found[field.name] = {"label": f"{field.label} of {rule.name}", "target": field.id}
     return found
 
