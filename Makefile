@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: env demo reproduce calibrate calibration-page documents docs pictures test checks lint types contract tests test-thorough test-faults \
-  test-fast fuzz foreign test-gpu test-gpu-simulated bench bench-scale bench-gpu lock clean
+  test-fast fuzz foreign test-gpu test-gpu-simulated bench bench-scale bench-gpu lock release clean
 
 env: .venv/installed
 
@@ -131,6 +131,10 @@ lock: env
 	$(BIN)/pip-compile --quiet --extra dev --all-build-deps --generate-hashes --strip-extras --allow-unsafe \
 	  --no-emit-options --no-header --no-annotate \
 	  --output-file requirements/lock.txt pyproject.toml
+
+# Check that all files name one version, tag it and push the tag: .github/workflows/release.yml builds, tests and publishes it.
+release:
+	$(PYTHON) tools/release.py
 
 clean:
 	rm -rf .venv .venv-bench demo calibration reproduction reproduction-full docs/_build build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
