@@ -343,7 +343,7 @@ def put_key(axes: Axes, entries: Sequence[tuple[Look, str]]) -> None:
     from matplotlib.lines import Line2D
 
     above, left, level = _inches_from(axes, 0, 1), 0.0, 0.15
-    room, rows = _room(axes), [0]
+    room, rows = _size_of(axes)[0] + 0.05, [0]  # what is to the right of the axes has a heading of its own
     for _, meaning in entries:
         long = 0.3 + text_width([meaning], 8.5)
         rows.append(rows[-1] + (left > 0 and is_narrow() and left + long > room))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from figure_tools import FOUR, answered, drawn, words
+from matplotlib.text import Text
 
 from unbandit import UCB, ActionLog, Instance, ParameterError, datasets, parse_rule, plots
 from unbandit.plots import PALETTE, arms_with_intervals, shown_quantity
@@ -168,6 +169,9 @@ def test_errors_need_the_truth():
         answered(FOUR).plot("errors")
 
 
+KEYS = {"best", "estimated", "bounded", "truth (hidden)", "3 of 3 hold the truth", "3 of 3 do not"}
+
+
 def test_figures_for_a_phone_are_narrow_and_nothing_leaves_them():
     names = ["A name of many words", "another of them", "C" * 60, "D"]
     log = ActionLog.from_codes([*range(4), *(0, 0, 0, 1, 2) * 30, *(0,) * 200], names)
@@ -185,6 +189,9 @@ def test_figures_for_a_phone_are_narrow_and_nothing_leaves_them():
             figure = draw()
         assert figure.get_size_inches()[0] == 3.6
         box, needed = plots.whole_height(figure), figure.get_tightbbox()
+        key = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text() in KEYS]
+        heading = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text() == "pulls"]
+        assert not any(one.overlaps(other) for one in key for other in heading)
         assert needed.x0 >= 0
         assert needed.x1 <= 3.6
         assert box.y0 <= needed.y0
