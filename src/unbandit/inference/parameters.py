@@ -10,8 +10,9 @@ A log under which the end of that range is as probable as anything else does not
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -25,6 +26,7 @@ from unbandit.fit import FittedNumber
 from unbandit.formatting import number
 from unbandit.inference.clouds import one_look_ahead, run_filters
 from unbandit.inference.decisions import Predictions, predict
+from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import Prior, belief_of
 from unbandit.inference.rivals import predicts
 from unbandit.inference.steps import opening_chance, reading_of
@@ -45,11 +47,12 @@ WINDOW, LEAST = 8.0, 25.0  # nats below the top, up to which values count, and t
 OPEN_END = 3.0  # nats below the top, within which the end of a range must not be
 MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is said not to show a number
 PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
-CLOUDS = 3  # that predict the decisions under each value
+CLOUDS, FILTERS = 3, 2  # such clouds under each value near the top; their differences show the Monte-Carlo error
 DENSE = {1: 401, 2: 61}  # places along each number at which the density is known
 MOST_VARIANCE = 1.0  # of the surface, as far as it widens the density
-LENGTHS, AMPLITUDES, ERRORS = (0.4, 0.8, 1.6), (0.05, 0.5, 2.0, 8.0, 20.0), (0.03, 0.1, 0.3, 0.6, 1.2, 2.4)
-"""Lengths and sizes of what is left over the trend, and Monte-Carlo errors, among which the likeliest are taken."""
+LENGTHS, AMPLITUDES, ERRORS = (0.4, 0.8, 1.6), (0.05, 0.5, 2.0, 8.0, 20.0), (1.0, 1.5, 2.5)
+"""Lengths and sizes of what is left over the trend, and factors of the Monte-Carlo error: the likeliest are taken."""
+LEAST_ERROR = 0.03  # of a log evidence
 
 BY_DECISIONS = "decisions, predicted one by one"
 BY_FILTER = "evidence, by a particle filter"
@@ -153,9 +156,9 @@ def fit_family(
         if not axes:
             return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed)
         evidence = replace(evidence, fixed=fixed)
-        xs, values = _narrowed(evidence, axes)
+        xs, values, error = _narrowed(evidence, axes)
     _refuse_spikes(family, xs)
-    places, density = _density(xs, values, axes)
+    places, density = _density(xs, values, axes, error)
     weights = density / density.sum()
     _refuse_open_ends(family, axes, places, weights, level)
     method = BY_DECISIONS if evidence.predicted else BY_FILTER
@@ -241,7 +244,7 @@ def _refuse_unpredicted(rule: Demonstrator, noise: Noise) -> None:
 
 @dataclass(eq=False)
 class _Evidence:
-    """The log evidence of a log as a function of a rule's numbers, with the same random numbers everywhere."""
+    """The log evidence of a log as a function of a rule's numbers, with errors that are independent between places."""
 
     log: ActionLog
     family: RuleFamily
@@ -252,6 +255,7 @@ class _Evidence:
     horizons: tuple[int, ...]
     seed: int
     best: tuple[Predictions, ...] | None = None  # of the most probable value so far, by demonstration
+    variances: dict[tuple[float, ...], float] = field(default_factory=dict, init=False)  # of errors, by place
 
     @property
     def predicted(self) -> bool:
@@ -261,47 +265,57 @@ class _Evidence:
         """Return the log evidence at a place; minus infinity where no particle explains the log."""
         try:
             rule = _rule_at(self.family, self.axes, self.fixed, x).for_arms(len(self.log.arms))
-            return self._predicted(rule, clouds) if self.predicted else self._filtered(rule)
+            seed = (self.seed + zlib.crc32(x.tobytes())) % 2**64
+            value, variance = (self._predicted if self.predicted else self._filtered)(rule, clouds, seed)
         except (InferenceError, ParameterError):
             return -math.inf
+        if clouds > 1 and math.isfinite(value):
+            self.variances[tuple(x.tolist())] = variance
+        return value
 
-    def _predicted(self, rule: Demonstrator, clouds: int) -> float:
+    def _predicted(self, rule: Demonstrator, clouds: int, seed: int) -> tuple[float, float]:
         assert isinstance(rule, IndexRule)
-        total, kept = 0.0, []
+        total, variance, kept = 0.0, 0.0, []
         for which, horizon in enumerate(self.horizons):
             record = self.log.select(which)
             given = record, rule, self.noise, self.prior, horizon, PARTICLES
             limit = None if self.best is None else self.best[which]
-            first = predict(*given, seed=self.seed, unless_below=limit, evidence_only=True)
+            first = predict(*given, seed=seed, unless_below=limit, evidence_only=True)
             if first.log_evidence == -math.inf:
-                return -math.inf
-            others = [predict(*given, seed=self.seed + cloud, evidence_only=True) for cloud in range(1, clouds)]
-            mean = float(np.mean([each.log_evidence for each in (first, *others)]))
+                return -math.inf, 0.0
+            every = [first, *(predict(*given, seed=seed + cloud, evidence_only=True) for cloud in range(1, clouds))]
+            found = np.array([each.log_evidence for each in every])
+            if not np.isfinite(found).all():
+                return -math.inf, 0.0
+            mean = float(found.mean())
             total += mean + opening_chance(record, 0, rule)
-            increments = np.mean([each.increments for each in (first, *others)], axis=0)
+            variance += float(found.var(ddof=1)) / clouds if clouds > 1 else 0.0
+            increments = np.mean([each.increments for each in every], axis=0)
             kept.append(replace(first, log_evidence=mean, increments=increments))
         known = -math.inf if self.best is None else sum(each.log_evidence for each in self.best)
         if sum(each.log_evidence for each in kept) > known:
             self.best = tuple(kept)
-        return total
+        return total, variance
 
-    def _filtered(self, rule: Demonstrator) -> float:
-        total, belief = 0.0, belief_of(self.prior, len(self.log.arms), self.noise, None)
+    def _filtered(self, rule: Demonstrator, clouds: int, seed: int) -> tuple[float, float]:
+        total, variance, belief = 0.0, 0.0, belief_of(self.prior, len(self.log.arms), self.noise, None)
         for which, horizon in enumerate(self.horizons):
             record = self.log.select(which)
-            look_ahead = one_look_ahead(record, rule, belief, [horizon], self.seed)
+            look_ahead = one_look_ahead(record, rule, belief, [horizon], seed)
             found = run_filters(
-                record, rule, belief, [horizon], FILTERED, 1, self.seed, threads=1, keep_paths=False, tolerant=True,
-                look_ahead=look_ahead,
+                record, rule, belief, [horizon], FILTERED, min(clouds, FILTERS), seed, threads=1, keep_paths=False,
+                tolerant=True, look_ahead=look_ahead,
             )  # fmt: skip
-            total += float(found.evidences[0])
-        return total if math.isfinite(total) else -math.inf
+            value, error = log_mean(found.evidences)
+            total, variance = total + value, variance + error**2
+        return (total, variance) if math.isfinite(total) else (-math.inf, 0.0)
 
 
-def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
+def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers, float]:
     """Compute the evidence on a grid over the whole range, and on narrower ones around its top.
 
-    Returns all places in the smallest box that has those within the window below the top, and their log evidences.
+    Returns all places in the smallest box that has those within the window below the top, their log evidences, and
+    the error of one.
     """
     free = len(axes)
     values: dict[tuple[float, ...], float] = {}
@@ -332,13 +346,13 @@ def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Num
         count = FINE[free] + turn % 2  # other places where the ends are the same
         lines = [np.linspace(low, high, count + 2)[1:-1] for low, high in ends]
     within = [x for x in values if (near.min(axis=0) <= np.array(x)).all() and (np.array(x) <= near.max(axis=0)).all()]
-    return np.array(within), np.array([max(values[x], top - LEAST) for x in within])
+    variances = [evidence.variances[x] for x in within if x in evidence.variances]
+    error = math.sqrt(float(np.mean(variances))) if variances else 0.0
+    return np.array(within), np.array([max(values[x], top - LEAST) for x in within]), error
 
 
 def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> None:
     """Compute the evidence of all that is near the top by more clouds: the best of many single ones was lucky."""
-    if not evidence.predicted:
-        return
     evidence.best, asked = None, set[tuple[float, ...]]()
     while left := [x for x, value in values.items() if value > max(values.values()) - WINDOW and x not in asked]:
         asked.add(left[0])
@@ -348,20 +362,22 @@ def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> N
 # The density
 
 
-def _density(xs: Numbers, values: Numbers, axes: Sequence[Axis]) -> tuple[Numbers, Numbers]:
+def _density(xs: Numbers, values: Numbers, axes: Sequence[Axis], error: float) -> tuple[Numbers, Numbers]:
     """Return places within the range of the points, and the density there, up to a factor."""
     low, high = xs.min(axis=0), xs.max(axis=0)
     count = DENSE[len(axes)]
     places = np.array(list(product(*(np.linspace(*ends, count) for ends in zip(low, high, strict=True)))))
     scale = np.maximum((high - low) / 2, 1e-12)
     centre = (low + high) / 2
-    mean, variance = _surface((xs - centre) / scale, values, (places - centre) / scale)
+    mean, variance = _surface((xs - centre) / scale, values, (places - centre) / scale, error)
     log_density = mean + np.minimum(variance, MOST_VARIANCE) / 2
     return places, np.exp(log_density - log_density.max())
 
 
-def _surface(at: Numbers, values: Numbers, places: Numbers) -> tuple[Numbers, Numbers]:
+def _surface(at: Numbers, values: Numbers, places: Numbers, error: float) -> tuple[Numbers, Numbers]:
     """Return the mean and the variance of a smooth function at some places, given its values with errors at others.
+
+    Errors are at least as large as clouds differ by (`error`): by the values alone, a few errors pass for a narrow top.
 
     Universal kriging: a quadratic trend and a Gaussian process, whose sizes maximise the restricted likelihood.
     """
@@ -369,7 +385,8 @@ def _surface(at: Numbers, values: Numbers, places: Numbers) -> tuple[Numbers, Nu
     trend, elsewhere = _quadratic(at), _quadratic(places)
     apart = np.square(at[:, None] - at[None]).sum(axis=2)
     across = np.square(places[:, None] - at[None]).sum(axis=2)
-    for length, amplitude, error in product(LENGTHS, AMPLITUDES, ERRORS):
+    errors = [max(error, LEAST_ERROR) * factor for factor in ERRORS]
+    for length, amplitude, error in product(LENGTHS, AMPLITUDES, errors):
         kernel = amplitude**2 * np.exp(-apart / (2 * length**2))
         factor = np.linalg.cholesky(kernel + error**2 * np.eye(len(at)))
         solved = np.linalg.solve(factor, np.column_stack([trend, values]))

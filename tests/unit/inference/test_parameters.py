@@ -25,7 +25,7 @@ def test_a_surface_goes_through_exact_points_of_a_quadratic_function():
     at = np.array(list(product(np.linspace(-1, 1, 5), repeat=2)))
     exact = lambda x: 3.0 - 2 * x[:, 0] ** 2 + x[:, 0] * x[:, 1] - x[:, 1] ** 2  # noqa: E731
     places = np.random.default_rng(0).uniform(-1, 1, (50, 2))
-    mean, variance = _surface(at, exact(at), places)
+    mean, variance = _surface(at, exact(at), places, 0.0)
     assert np.abs(mean - exact(places)).max() < 0.02
     assert variance.max() < 0.01
 
@@ -36,20 +36,33 @@ def test_a_density_is_that_of_the_evidence_and_wider_with_errors():
     exact = -0.5 * (xs[:, 0] / 0.1) ** 2
     noisy = exact + np.random.default_rng(1).normal(0, 1.0, 21)
 
-    def deviation(values):
-        places, density = _density(xs, values, [axis])
+    def deviation(values, error):
+        places, density = _density(xs, values, [axis], error)
         weights = density / density.sum()
         centre = weights @ places[:, 0]
         return math.sqrt(weights @ (places[:, 0] - centre) ** 2)
 
-    assert deviation(exact) == pytest.approx(0.1, rel=0.03)
-    assert 0.07 < deviation(noisy) < 0.14
+    assert deviation(exact, 0.0) == pytest.approx(0.1, rel=0.03)
+    assert 0.07 < deviation(noisy, 1.0) < 0.14
+
+
+def test_an_error_that_is_known_does_not_pass_for_a_narrow_top():
+    axis, generator = Axis("scale", -3.0, 3.0, open_low=True, open_high=True), np.random.default_rng(2)
+    xs, known, unknown = np.linspace(-0.4, 0.4, 9)[:, None], [], []
+    for _ in range(20):
+        values = -0.5 * (xs[:, 0] / 0.1) ** 2 + generator.normal(0, 1.5, 9)
+        for error, deviations in ((1.5, known), (0.0, unknown)):
+            places, density = _density(xs, values, [axis], error)
+            weights = density / density.sum()
+            deviations.append(math.sqrt(weights @ (places[:, 0] - weights @ places[:, 0]) ** 2))
+    assert 0.08 < min(known) < max(known) < 0.12
+    assert min(unknown) < 0.05
 
 
 class LuckyEvidence:
     """An evidence of which a single cloud finds far too much at one place, as clouds of few particles may."""
 
-    predicted, best, family = True, None, rule_or_family("moss:fit")
+    predicted, best, variances, family = True, None, {}, rule_or_family("moss:fit")
 
     def __call__(self, x, clouds):
         lucky = 12.0 if clouds == 1 and abs(x[0]) < 1e-9 else 0.0
@@ -58,11 +71,11 @@ class LuckyEvidence:
 
 def test_one_lucky_cloud_does_not_hide_the_values_around_it():
     axis = Axis("scale", -6.0, 6.0, open_low=True, open_high=True)
-    xs, values = _narrowed(LuckyEvidence(), (axis,))
+    xs, values, error = _narrowed(LuckyEvidence(), (axis,))
     assert xs.min() < -0.1
     assert xs.max() > 0.4
     assert values.max() < 0.1
-    places, density = _density(xs, values, [axis])
+    places, density = _density(xs, values, [axis], error)
     assert places[density.argmax(), 0] == pytest.approx(0.15, abs=0.01)
 
 
