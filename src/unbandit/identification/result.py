@@ -158,8 +158,9 @@ class Identification(Finding):
         if not candidate.possible:
             raise NotIdentifiable(f"{candidate.name} cannot have made the log: {candidate.reason}")
         checks.whole("demonstration", demonstration, 0, len(self.question.log) - 1)
+        candidate = replace(candidate, probability=1.0)
         values = values_under(self.question, demonstration, candidate, draws)
-        mixed = mixed_values(self.question, [(replace(candidate, probability=1.0), values)], draws)
+        mixed = mixed_values(self.question, [(candidate, values)], draws)
         if mixed is None:
             raise NotIdentifiable(values.reason or "The log says nothing about the means.")
         return mixed

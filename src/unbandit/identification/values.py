@@ -10,23 +10,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import Demonstrator
-from unbandit.errors import InferenceError, Notice, NotIdentifiable
+from unbandit.demonstrators import Demonstrator, EliminationRule
+from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError
 from unbandit.fit import Check
 from unbandit.formatting import quoted
-from unbandit.identification.evidence import CLOUDS, Contender, Guess, IdentificationRequest
+from unbandit.identification.evidence import CLOUDS, Contender, Guess, Heat, IdentificationRequest, log_evidence
 from unbandit.inference import Posterior, infer
 from unbandit.inference.check import AnsweredMeans, check_log
 from unbandit.inference.clouds import one_look_ahead
 from unbandit.inference.filter import log_mean
+from unbandit.inference.parameters import evidence_density, narrowed, spread_quantiles
 from unbandit.inference.prior import belief_of
 
 DRAWS = 1_000  # per cloud, of values and for simulations
 PARTICLES = 200  # per cloud, unless their number was given; where a cloud collapses, as many as a posterior has
-MOST_GUESSES, SMALLEST_SHARE = 3, 0.02  # sets of parameters per rule whose values are averaged, by their shares
+MOST_GUESSES = 3  # sets of parameters per rule that are checked
+SMALLEST_SHARE = 0.02  # of a rule's probability, from which on a set of its parameters is probable
+MOST_RULES, MOST_CHEAP = 5, 9  # values of a rule's unknown parameter that are averaged; of one whose filter is quick
+LINE_HEAT = Heat(None, 100, 24, 2, quick=True)  # for the evidence of more values of a parameter
+WIDE, FEWEST_WIDE = 0.2, 3  # deviation of the parameter's logarithm, from which on at least so many values are averaged
+FINE, ENOUGH = 5, 6  # such values at a time, and those near the most probable one that are enough
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96
+FAR_BEHIND = 40.0  # nats of a rough evidence, from which on more particles will not help
 DIFFER = frozenset({"clouds-differ", "evidence-differs"})  # what asks for more particles
 
 
@@ -37,6 +44,7 @@ class RuleValues:
     means: NDArray[np.float64]  # (clouds, draws, arms)
     posterior: Posterior | None  # of the most probable parameters; None where the log says nothing about the means
     reason: str | None = None  # why there is none
+    rules: int = 1  # sets of parameters that are averaged
 
     @property
     def probability_best(self) -> NDArray[np.float64]:
@@ -59,15 +67,15 @@ class RuleValues:
 
 
 def values_under(request: IdentificationRequest, which: int, candidate: Contender, draws: int = DRAWS) -> RuleValues:
-    """Return the means of one demonstration under a candidate, its guesses in proportion to their shares."""
-    heaviest = _heaviest(candidate)
-    shares = np.array([guess.share for guess in heaviest])
+    """Return the means of one demonstration under a candidate, averaged over its probable parameters."""
+    probable = probable_rules(request, candidate)
     parts, found, reason = [], None, None
-    for guess, number in zip(heaviest, _allotted(shares, draws).tolist(), strict=True):
+    allotted = _allotted(np.array([weight for _, weight in probable]), draws).tolist()
+    for (rule, _), number in zip(probable, allotted, strict=True):
         if not number:
             continue
         try:
-            posterior = _posterior(request, which, guess, draws)
+            posterior = _posterior(request, which, rule, draws)
             parts.append(posterior.means[:, :number])
             found = found or posterior
         except (InferenceError, NotIdentifiable) as refusal:
@@ -75,20 +83,71 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
     if found is None:
         generator = np.random.default_rng([request.seed, 5, which])
         return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
-    return RuleValues(np.concatenate(parts, axis=1), found)
+    return RuleValues(np.concatenate(parts, axis=1), found, rules=len(parts))
 
 
-def _heaviest(candidate: Contender) -> list[Guess]:
-    """Return the sets of parameters whose values are averaged."""
-    return [guess for guess in candidate.guesses[:MOST_GUESSES] if guess.share >= SMALLEST_SHARE]
+def probable_rules(request: IdentificationRequest, candidate: Contender) -> list[tuple[Demonstrator, float]]:
+    """Return a candidate's probable parameters, with weights: more sets of them the more probable it is.
+
+    Guesses that differ in the parameter that nobody knows are a line, along which values are equally likely by a smooth
+    curve through the evidences: these have errors, which would let a single guess have most of the weight.
+    """
+    lines: dict[str, list[Guess]] = {}
+    for guess in candidate.guesses:
+        own = {candidate.axis} if candidate.axis is not None else set()
+        lines.setdefault(str(guess.rule.model_dump(exclude=own)) if own else str(guess.rule), []).append(guess)
+    most = MOST_CHEAP if _is_quick(candidate.guesses[0].rule) else MOST_RULES
+    probable: list[tuple[Demonstrator, float]] = []
+    for line in sorted(lines.values(), key=lambda line: -sum(guess.share for guess in line))[:MOST_RULES]:
+        share = sum(guess.share for guess in line)
+        if share < SMALLEST_SHARE:
+            continue
+        count = max(1, math.ceil(most * candidate.probability * share - 1e-9))
+        rules = _along(request, line, candidate.axis, count) if candidate.axis is not None and len(line) > 1 else []
+        probable += [(rule, share / len(rules)) for rule in rules] or [(guess.rule, guess.share) for guess in line]
+    return probable
 
 
-def _posterior(request: IdentificationRequest, which: int, guess: Guess, draws: int) -> Posterior:
+def _is_quick(rule: Demonstrator) -> bool:
+    """Return whether a rule's filter takes little time and, with few particles, has large errors."""
+    return isinstance(rule, EliminationRule)
+
+
+def _along(request: IdentificationRequest, line: Sequence[Guess], axis: str, count: int) -> list[Demonstrator]:
+    """Return equally likely values of a parameter, the central ones first; none where the evidence is too sharp."""
+    first = line[0].rule
+
+    def rule_at(x: float) -> Demonstrator:
+        return type(first)(**(first.model_dump() | {axis: math.exp(x)}))
+
+    def evidence(x: NDArray[np.float64], clouds: int) -> float:
+        try:
+            return log_evidence(request, rule_at(float(x[0])), LINE_HEAT).value
+        except ParameterError:
+            return -math.inf
+
+    places = sorted((math.log(getattr(guess.rule, axis)), guess.evidence.value) for guess in line)
+    top = max(value for _, value in places)
+    if _is_quick(first):
+        places = [(x, evidence(np.array([x]), 1) if value > top - FAR_BEHIND else -math.inf) for x, value in places]
+    known = {(x,): value for x, value in places}
+    xs, values = narrowed(evidence, known, [np.array([x for x, _ in places])], FINE, ENOUGH)
+    if len(xs) < ENOUGH:
+        return []
+    at, density = evidence_density(xs, values)
+    weights = density / density.sum()
+    if float(weights @ np.square(at[:, 0] - weights @ at[:, 0])) > WIDE**2:
+        count = max(count, FEWEST_WIDE)
+    inside = np.clip(spread_quantiles(at[:, 0], weights, count), places[0][0], places[-1][0])
+    return [rule_at(x) for x in sorted(inside.tolist(), key=lambda x: abs(x - float(np.median(inside))))]
+
+
+def _posterior(request: IdentificationRequest, which: int, rule: Demonstrator, draws: int) -> Posterior:
     record, horizons = request.log.select(which), [request.horizons[which]]
-    given = (record, guess.rule, request.prior, request.noise, horizons)
+    given = (record, rule, request.prior, request.noise, horizons)
     options: dict[str, Any] = {"clouds": CLOUDS, "draws": draws, "seed": request.seed, "threads": request.threads}
     belief = belief_of(request.prior, len(record.arms), request.noise, None)
-    look_ahead = one_look_ahead(record, guess.rule, belief, horizons, request.seed)
+    look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed)
     try:
         found = infer(*given, particles=request.particles or PARTICLES, look_ahead=look_ahead, **options)
         if request.particles or not DIFFER.intersection(notice.code for notice in found.warnings):
@@ -145,7 +204,7 @@ def mixed_values(
     notices = {notice.code: notice for posterior in informative for notice in posterior.warnings}
     name = " or ".join(candidate.name for candidate, _ in rules)
     found = replace(informative[0], rule=name, means=means[:, order], warnings=tuple(notices.values()))
-    if len(rules) == 1 and len(_heaviest(rules[0][0])) == 1:
+    if len(rules) == 1 and rules[0][1].rules == 1:
         return found
     values, errors = (np.array([getattr(each.evidence, part) for each, _ in rules]) for part in ("value", "error"))
     evidence, _ = log_mean(values)

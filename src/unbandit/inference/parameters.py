@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -115,14 +115,12 @@ class ParameterPosterior:
         """
         if not self.axes:
             return [self.rule]
-        centre = self.weights @ self.places
-        offsets = self.places - centre
-        covariance = (self.weights[:, None] * offsets).T @ offsets
         if len(self.axes) == 1:
-            points = np.array([[self.quantile(0, (at + 0.5) / count)] for at in range(count)])
-            stretch = math.sqrt(covariance[0, 0]) / max(float(points.std()), 1e-12)
-            points = points.mean() + (points - points.mean()) * stretch
+            points = spread_quantiles(self.places[:, 0], self.weights, count)[:, None]
         else:
+            centre = self.weights @ self.places
+            offsets = self.places - centre
+            covariance = (self.weights[:, None] * offsets).T @ offsets
             values, vectors = np.linalg.eigh(covariance)
             ways = (vectors * np.sqrt(np.maximum(values, 0.0))).T * math.sqrt((2 * len(self.axes) + 1) / 2)
             points = np.vstack([centre, centre + ways, centre - ways])
@@ -158,7 +156,7 @@ def fit_family(
         evidence = replace(evidence, fixed=fixed)
         xs, values, error = _narrowed(evidence, axes)
     _refuse_spikes(family, xs)
-    places, density = _density(xs, values, axes, error)
+    places, density = evidence_density(xs, values, error)
     weights = density / density.sum()
     _refuse_open_ends(family, axes, places, weights, level)
     method = BY_DECISIONS if evidence.predicted else BY_FILTER
@@ -314,41 +312,56 @@ class _Evidence:
 def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers, float]:
     """Compute the evidence on a grid over the whole range, and on narrower ones around its top.
 
-    Returns all places in the smallest box that has those within the window below the top, their log evidences, and
-    the error of one.
+    Returns places near the top (`narrowed`), their log evidences, and the error of one.
     """
     free = len(axes)
-    values: dict[tuple[float, ...], float] = {}
-    lines = [np.linspace(axis.low, axis.high, COARSE[free]) for axis in axes]
+    coarse = [np.linspace(axis.low, axis.high, COARSE[free]) for axis in axes]
+    xs, values = narrowed(evidence, {}, coarse, FINE[free], ENOUGH[free], lambda found: _ask_again(evidence, found))
+    if values.size == 0:
+        raise InferenceError(
+            f"no value of {evidence.family.title} explains the log under {evidence.family.kind.name}.",
+            remedy="Check the rule: `check` and `identify` try others.",
+        )
+    variances = [evidence.variances[x] for x in map(tuple, xs.tolist()) if x in evidence.variances]
+    return xs, values, math.sqrt(float(np.mean(variances))) if variances else 0.0
+
+
+def narrowed(
+    evidence: Callable[[Numbers, int], float], known: Mapping[tuple[float, ...], float], lines: Sequence[Numbers],
+    fine: int, enough: int, again: Callable[[dict[tuple[float, ...], float]], None] | None = None,
+) -> tuple[Numbers, Numbers]:  # fmt: skip
+    """Compute the evidence on a grid, given by its lines along each number, and on narrower ones around its top.
+
+    `known` has what was computed before, at least the ends. Grids have about `fine` places along each number, and are
+    not narrowed any further after `enough` of them lie near the top; `again` corrects the first one. Returns all places
+    in the smallest box that has those within the window below the top, and their log evidences; none where no place
+    explains the log.
+    """
+    values, free = dict(known), len(lines)
     for turn in range(ROUNDS + 1):
         centre = np.array([line.mean() for line in lines])
         for x in sorted(product(*lines), key=lambda x: float(np.abs(np.array(x) - centre).sum())):
             if x not in values:
                 values[x] = evidence(np.array(x), 1 if turn == 0 else CLOUDS)
-        if turn == 0:
-            _ask_again(evidence, values)
+        if turn == 0 and again is not None:
+            again(values)
         top = max(values.values())
         if top == -math.inf:
-            raise InferenceError(
-                f"no value of {evidence.family.title} explains the log under {evidence.family.kind.name}.",
-                remedy="Check the rule: `check` and `identify` try others.",
-            )
+            return np.empty((0, free)), np.empty(0)
         near = np.array([x for x, value in values.items() if value > top - WINDOW])
-        if turn == ROUNDS or (turn > 0 and len(near) >= ENOUGH[free]):
+        if turn == ROUNDS or ((turn > 0 or known) and len(near) >= enough):
             break
         ends = []
         for at in range(free):
-            known = np.unique([x[at] for x in values])
-            below, above = known[known < near[:, at].min()], known[known > near[:, at].max()]
+            tried = np.unique([x[at] for x in values])
+            below, above = tried[tried < near[:, at].min()], tried[tried > near[:, at].max()]
             low = below[-1] if below.size else near[:, at].min()
             high = above[0] if above.size else near[:, at].max()
             ends.append((low, high))
-        count = FINE[free] + turn % 2  # other places where the ends are the same
+        count = fine + turn % 2  # other places where the ends are the same
         lines = [np.linspace(low, high, count + 2)[1:-1] for low, high in ends]
     within = [x for x in values if (near.min(axis=0) <= np.array(x)).all() and (np.array(x) <= near.max(axis=0)).all()]
-    variances = [evidence.variances[x] for x in within if x in evidence.variances]
-    error = math.sqrt(float(np.mean(variances))) if variances else 0.0
-    return np.array(within), np.array([max(values[x], top - LEAST) for x in within]), error
+    return np.array(within), np.array([max(values[x], top - LEAST) for x in within])
 
 
 def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> None:
@@ -362,10 +375,10 @@ def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> N
 # The density
 
 
-def _density(xs: Numbers, values: Numbers, axes: Sequence[Axis], error: float) -> tuple[Numbers, Numbers]:
+def evidence_density(xs: Numbers, values: Numbers, error: float) -> tuple[Numbers, Numbers]:
     """Return places within the range of the points, and the density there, up to a factor."""
     low, high = xs.min(axis=0), xs.max(axis=0)
-    count = DENSE[len(axes)]
+    count = DENSE[xs.shape[1]]
     places = np.array(list(product(*(np.linspace(*ends, count) for ends in zip(low, high, strict=True)))))
     scale = np.maximum((high - low) / 2, 1e-12)
     centre = (low + high) / 2
@@ -411,6 +424,13 @@ def _quadratic(at: Numbers) -> Numbers:
     free = at.shape[1]
     products = [at[:, one] * at[:, other] for one in range(free) for other in range(one, free)]
     return np.column_stack([np.ones(len(at)), at, *products])
+
+
+def spread_quantiles(x: Numbers, weights: Numbers, count: int) -> Numbers:
+    """Return equally likely places that have together the mean and the deviation of all: quantiles, a little apart."""
+    points = np.array([_quantile(x, weights, (at + 0.5) / count) for at in range(count)])
+    deviation = math.sqrt(float(weights @ np.square(x - weights @ x)))
+    return np.asarray(points.mean() + (points - points.mean()) * deviation / max(float(points.std()), 1e-12))
 
 
 def _quantile(x: Numbers, weights: Numbers, share: float) -> float:

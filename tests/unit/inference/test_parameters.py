@@ -10,7 +10,7 @@ import unbandit as ub
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.inference import usual_prior
-from unbandit.inference.parameters import Axis, _density, _narrowed, _refuse_spikes, _surface, fit_family
+from unbandit.inference.parameters import Axis, _narrowed, _refuse_spikes, _surface, evidence_density, fit_family
 
 NOISE = ub.Gaussian(0.5)
 PRIOR = usual_prior(NOISE, None)
@@ -37,7 +37,7 @@ def test_a_density_is_that_of_the_evidence_and_wider_with_errors():
     noisy = exact + np.random.default_rng(1).normal(0, 1.0, 21)
 
     def deviation(values, error):
-        places, density = _density(xs, values, [axis], error)
+        places, density = evidence_density(xs, values, error)
         weights = density / density.sum()
         centre = weights @ places[:, 0]
         return math.sqrt(weights @ (places[:, 0] - centre) ** 2)
@@ -52,7 +52,7 @@ def test_an_error_that_is_known_does_not_pass_for_a_narrow_top():
     for _ in range(20):
         values = -0.5 * (xs[:, 0] / 0.1) ** 2 + generator.normal(0, 1.5, 9)
         for error, deviations in ((1.5, known), (0.0, unknown)):
-            places, density = _density(xs, values, [axis], error)
+            places, density = evidence_density(xs, values, error)
             weights = density / density.sum()
             deviations.append(math.sqrt(weights @ (places[:, 0] - weights @ places[:, 0]) ** 2))
     assert 0.08 < min(known) < max(known) < 0.12
@@ -75,7 +75,7 @@ def test_one_lucky_cloud_does_not_hide_the_values_around_it():
     assert xs.min() < -0.1
     assert xs.max() > 0.4
     assert values.max() < 0.1
-    places, density = _density(xs, values, [axis], error)
+    places, density = evidence_density(xs, values, error)
     assert places[density.argmax(), 0] == pytest.approx(0.15, abs=0.01)
 
 
