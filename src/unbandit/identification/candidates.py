@@ -58,11 +58,12 @@ class Candidate:
             guesses.append((rule, prior + sum(weight for given, weight in back if given == rule)))
         return replace(self, guesses=tuple(guesses), conventions=conventions)
 
-    def refined(self, values: Mapping[int, float], least: float) -> Candidate:
+    def refined(self, values: Mapping[int, float], least: float, drop: float = 0.0) -> Candidate:
         """Add values of the `axis` between neighbours, around the best of each line of guesses that reaches `least`.
 
         `values` has the log evidence of guesses. Guesses that differ in the axis alone are a line; each stands for the
-        values nearest to it, on a scale of ratios.
+        values nearest to it, on a scale of ratios. Lines along which a neighbour of the best is less than `drop` behind
+        are fine enough.
         """
         if self.axis is None or self.conventions:
             return self
@@ -71,6 +72,9 @@ class Candidate:
             known = [place for place, guess in enumerate(line) if guess in values]
             best = max(known, key=lambda place: values[line[place]], default=None)
             if best is None or values[line[best]] < least:
+                continue
+            beside = (line[place] for place in (best - 1, best + 1) if 0 <= place < len(line))
+            if max(values.get(guess, -math.inf) for guess in beside) > values[line[best]] - drop:
                 continue
             at = [getattr(self.guesses[guess][0], self.axis) for guess in line]
             left = at[best - 1] if best > 0 else at[best] ** 2 / at[1]
@@ -81,6 +85,19 @@ class Candidate:
                     added.append(type(rule)(**(rule.model_dump() | {self.axis: math.sqrt(at[best] * other)})))
         both = replace(self, guesses=(*self.guesses, *((rule, 0.0) for rule in added)))
         return both._weighted()
+
+    def extended(self, value: float) -> Candidate:
+        """Return the candidate with lines of guesses that reach a value of the axis, in steps of `STEP`."""
+        added, axis = list[Demonstrator](), self.axis or ""
+        for line in self._lines():
+            first, last = (self.guesses[at][0] for at in (line[0], line[-1]))
+            for rule, ratio in ((first, getattr(first, axis) / value), (last, value / getattr(last, axis))):
+                down = 1 / STEP if rule is first else STEP
+                steps = math.ceil(math.log(ratio) / math.log(STEP) - 1e-9) if ratio > 1 else 0
+                places = [getattr(rule, axis) * down ** (at + 1) for at in range(steps)]
+                added += [type(rule)(**(rule.model_dump() | {axis: place})) for place in places]
+        both = replace(self, guesses=(*self.guesses, *((rule, 0.0) for rule in added)))
+        return both._weighted() if added else self
 
     def _lines(self) -> list[list[int]]:
         """Return the places of guesses that differ in the axis alone, in its order; of two or more."""
@@ -184,25 +201,29 @@ def twin_value(rule: Demonstrator, line: Demonstrator, axis: str, horizon: int, 
 def _without_twins(candidates: Sequence[Candidate], horizon: int, arms: int) -> list[Candidate]:
     """Leave out guesses that are another candidate's rule at some value of its axis: no log can tell them apart.
 
-    KL-UCB with Gaussian rewards is UCB or UCB1 that way, but for one level.
+    KL-UCB with Gaussian rewards is UCB or UCB1 that way, but for one level. The line of the other reaches that value.
     """
-    twins: dict[str, list[Demonstrator]] = {}
+    twins: dict[str, list[tuple[Demonstrator, float]]] = {}
     kept = []
     for candidate in candidates:
         left = []
         for rule, weight in candidate.guesses:
-            other = next(
-                (each.name for each in candidates if candidate.axis is None and each.axis is not None
-                 and twin_value(rule, each.guesses[0][0], each.axis, horizon, arms) is not None), None,
+            values = (
+                (each.name, twin_value(rule, each.guesses[0][0], each.axis, horizon, arms))
+                for each in candidates if candidate.axis is None and each.axis is not None
             )  # fmt: skip
-            if other is None:
+            other, value = next(((name, value) for name, value in values if value is not None), (None, None))
+            if other is None or value is None:
                 left.append((rule, weight))
             else:
-                twins.setdefault(other, []).append(rule)
+                twins.setdefault(other, []).append((rule, value))
         if left:  # what a candidate lacks to 1 it still lacks
             share = sum(weight for _, weight in left) / sum(weight for _, weight in candidate.guesses)
             kept.append(replace(candidate, guesses=tuple((rule, weight / share) for rule, weight in left)))
-    return [replace(each, twins=tuple(twins.get(each.name, ()))) for each in kept]
+    for at, each in enumerate(kept):
+        for _, value in twins.get(each.name, ()):
+            kept[at] = kept[at].extended(value)
+    return [replace(each, twins=tuple(rule for rule, _ in twins.get(each.name, ()))) for each in kept]
 
 
 def candidates_for(

@@ -51,6 +51,7 @@ BEGINNING, SHORT = 1 / 6, 250  # the first comparison reads this share of a log,
 ROUGH_ERROR = 0.75  # of evidence by predictions, as a logarithm, as long as few particles hide their own error
 MOST_SCATTER = 2.0  # of the logarithms of few predictions: one that is far behind says nothing about the others
 REFINED = 8.0  # nats behind the best, up to which values between those of a grid are tried
+COARSELY_REFINED, SHARP = 30.0, 2.0  # the same for lines with few values, and nats from one to the next that are many
 KNOWN = 0.25  # an error, as a logarithm, that more particles need not reduce
 SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo error held against it, to be identified
 SMALL_SHARE = 4.0  # nats behind the best of a candidate's guesses, from which on their share of it is small
@@ -377,18 +378,21 @@ def _between(
 ) -> list[GuessKey]:  # fmt: skip
     """Add values between those of a grid to candidates that may still win; return where they are.
 
-    In the second turn only for rules that take little time.
+    Rules that choose at random start from few values, so that the evidence may be far larger between them; in the
+    second turn they get more only where it is still sharp.
     """
     added, best = [], max((each.value for each in evidences.values() if each.rounds is None), default=-math.inf)
     for at, candidate in enumerate(candidates):
         known = {
             guess: evidences[at, guess].value
             for guess in range(len(candidate.guesses))
-            if evidences[at, guess].rounds is None and evidences[at, guess].value > best - REFINED
+            if evidences[at, guess].rounds is None and evidences[at, guess].value > -math.inf
         }
-        if not known or (turn == 2 and isinstance(candidate.guesses[0][0], RandomisedRule)):
+        random = isinstance(candidate.guesses[0][0], RandomisedRule)
+        reach = COARSELY_REFINED if random and turn == 1 else REFINED
+        if not known or max(known.values()) <= best - reach:
             continue
-        candidates[at] = candidate.refined(known, max(known.values()) - REFINED)
+        candidates[at] = candidate.refined(known, max(known.values()) - REFINED, SHARP if random and turn == 2 else 0.0)
         added += [(at, place) for place in range(len(candidate.guesses), len(candidates[at].guesses))]
     return added
 
