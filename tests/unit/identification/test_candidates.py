@@ -90,6 +90,10 @@ def test_rules_that_are_one_with_another_are_left_out_by_default_and_kept_where_
     assert not by_default["moss"].twins
     etc = ub.ExploreThenCommit.guesses(ub.Gaussian(0.5), log)  # lengths that the log does not show keep their weight
     assert by_default["explore-then-commit"].guesses == tuple(etc)
+    scales = [rule.scale for rule, _ in by_default["ucb"].guesses]
+    for twin in by_default["ucb"].twins:  # whose scale is below the usual ones
+        assert min(scales) <= twin_value(twin, ub.UCB(), "scale", 3, 3) <= max(scales)
+    assert sum(weight for _, weight in by_default["ucb"].guesses) == pytest.approx(1)
     named, _ = candidates_for("klucb,ucb,ucb1", ub.Gaussian(0.5), log, lines=True)
     assert len(named[0].guesses) == 4
     assert not named[1].twins

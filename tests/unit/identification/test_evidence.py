@@ -30,6 +30,7 @@ from unbandit.inference.filter import CloudCollapsed
 
 FIRST, SECOND = Heat(None, 100, 16, 2), Heat(None, 300, 16, 4)
 NOT_SO = InferenceError("not so.", round=2)
+BEST = {(9, 0): LogEvidence(6.0, 0.0, 6.0, 6.0)}  # of another candidate
 RULES = [ub.UCB(alpha=alpha) for alpha in (0.0, 0.1, 0.2, 0.3)]
 
 
@@ -192,6 +193,23 @@ def test_values_between_those_of_a_grid_are_tried_around_the_best():
     assert [rule.scale for rule, _ in finer.guesses[9:]] == pytest.approx([2**-0.25, 2**0.25])
     assert sum(weight for _, weight in finer.guesses) == pytest.approx(1)
     assert finer.guesses[9][1] == pytest.approx(finer.guesses[0][1] / 2)
+
+
+def test_sharp_lines_of_random_rules_are_refined_twice_and_flat_ones_once(question):
+    """A peak between two coarse values is far above both, and so far that the rule seems out of the question."""
+    for width, added in ((0.06, {1, 2}), (0.8, {1})):
+        (candidate,) = candidates_for("epsilon-greedy", question.noise, question.log, lines=True)[0]
+        found = {}
+        for turn in (0, 1, 2):
+            if turn:
+                held = [candidate]
+                places = evidence._between(held, {(0, at): each for at, each in found.items()} | BEST, turn)
+                candidate = held[0]
+                assert bool(places) == (turn in added)
+            for at, (rule, _) in enumerate(candidate.guesses):
+                value = -0.5 * (math.log(rule.epsilon / 0.31) / width) ** 2
+                found[at] = LogEvidence(value, 0.0, value, value)
+        assert max(each.value for each in found.values()) > -2.0
 
 
 def test_one_that_falls_short_at_first_is_given_more(question, made_up):

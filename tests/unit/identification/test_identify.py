@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import unbandit as ub
 from unbandit.fit import Check
-from unbandit.identification import api
+from unbandit.identification import api, values
 from unbandit.identification.evidence import Contender, Decision, Guess, IdentificationRequest, LogEvidence
 from unbandit.identification.values import RuleValues, said_of_values
+from unbandit.inference.prior import NormalPrior
 
 RULES = ["ucb:alpha=0.25", "sae:alpha=0.25", "uniform"]
 INSTANCE = ub.Instance([1.0, 0.4, 0.0], 0.5, arms="ABC")
@@ -169,6 +171,32 @@ def test_unknown_parameters_are_averaged_and_carried_into_the_intervals():
     apart = [ub.posterior(log, guess.rule, sigma=0.5, particles=150, draws=200) for guess in (first, second)]
     low, high = sorted(posterior.gaps[..., 2].mean() for posterior in apart)
     assert low - 0.02 < mixed.gaps[..., 2].mean() < high + 0.02
+
+
+def test_values_are_averaged_along_a_smooth_curve_and_not_at_the_guess_that_errors_favour(monkeypatch):
+    """Evidences of a wide peak, with errors: the heaviest guess alone would leave out most of what is probable."""
+    log, errors = ub.ActionLog.from_actions("ABC"), np.random.default_rng(1)
+    request = IdentificationRequest(log, (3,), NormalPrior(), ub.Gaussian(0.5), None, 0, 1)
+    width, scales = 0.5, np.geomspace(0.3, 8.0, 10)
+
+    def evidence(request, rule, heat):
+        value = -0.5 * (math.log(rule.scale / 1.5) / width) ** 2 + errors.normal(0.0, 1.0)
+        return LogEvidence(value, 0.0, value, value)
+
+    monkeypatch.setattr(values, "log_evidence", evidence)
+    given = [(ub.SAE(scale=scale), evidence(request, ub.SAE(scale=scale), None)) for scale in scales]
+    guesses = sorted(
+        (Guess(rule, 0.1, math.exp(each.value), each) for rule, each in given), key=lambda each: -each.share
+    )
+    total = sum(each.share for each in guesses)
+    guesses = tuple(replace(each, share=each.share / total) for each in guesses)
+    found = values.probable_rules(request, Contender("sae", guesses, guesses[0].evidence, 1.0, axis="scale"))
+    places = np.log([rule.scale for rule, _ in found])
+    assert [weight for _, weight in found] == pytest.approx([1 / len(found)] * len(found))
+    assert places.std() == pytest.approx(width, rel=0.5)
+    assert places.mean() == pytest.approx(math.log(1.5), abs=0.5)
+    lone = Contender("sae", guesses[:1], guesses[0].evidence, 1.0, axis="scale")
+    assert values.probable_rules(request, lone) == [(guesses[0].rule, guesses[0].share)]
 
 
 def test_a_single_candidate_fits_or_does_not_and_has_no_probability():
