@@ -29,6 +29,7 @@ SMALLEST_SHARE = 0.02  # of a rule's probability, from which on a set of its par
 MOST_RULES, MOST_CHEAP = 5, 9  # values of a rule's unknown parameter that are averaged; of one whose filter is quick
 LINE_HEAT = Heat(None, 100, 24, 2, quick=True)  # for the evidence of more values of a parameter
 WIDE, FEWEST_WIDE = 0.2, 3  # deviation of the parameter's logarithm, from which on at least so many values are averaged
+MOST_ERROR = 1.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
 FINE, ENOUGH = 5, 6  # such values at a time, and those near the most probable one that are enough
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
@@ -115,14 +116,16 @@ def _is_quick(rule: Demonstrator) -> bool:
 
 def _along(request: IdentificationRequest, line: Sequence[Guess], axis: str, count: int) -> list[Demonstrator]:
     """Return equally likely values of a parameter, the central ones first; none where the evidence is too sharp."""
-    first = line[0].rule
+    first, errors = line[0].rule, {(math.log(getattr(guess.rule, axis)),): guess.evidence.error for guess in line}
 
     def rule_at(x: float) -> Demonstrator:
         return type(first)(**(first.model_dump() | {axis: math.exp(x)}))
 
     def evidence(x: NDArray[np.float64], clouds: int) -> float:
         try:
-            return log_evidence(request, rule_at(float(x[0])), LINE_HEAT).value
+            found = log_evidence(request, rule_at(float(x[0])), LINE_HEAT)
+            errors[float(x[0]),] = found.error
+            return found.value
         except ParameterError:
             return -math.inf
 
@@ -134,7 +137,8 @@ def _along(request: IdentificationRequest, line: Sequence[Guess], axis: str, cou
     xs, values = narrowed(evidence, known, [np.array([x for x, _ in places])], FINE, ENOUGH)
     if len(xs) < ENOUGH:
         return []
-    at, density = evidence_density(xs, values)
+    error = float(np.median([errors.get(x, 0.0) for x in map(tuple, xs.tolist())]))
+    at, density = evidence_density(xs, values, min(error, MOST_ERROR))
     weights = density / density.sum()
     if float(weights @ np.square(at[:, 0] - weights @ at[:, 0])) > WIDE**2:
         count = max(count, FEWEST_WIDE)

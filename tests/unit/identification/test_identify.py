@@ -181,7 +181,7 @@ def test_values_are_averaged_along_a_smooth_curve_and_not_at_the_guess_that_erro
 
     def evidence(request, rule, heat):
         value = -0.5 * (math.log(rule.scale / 1.5) / width) ** 2 + errors.normal(0.0, 1.0)
-        return LogEvidence(value, 0.0, value, value)
+        return LogEvidence(value, 1.0, value, value)
 
     monkeypatch.setattr(values, "log_evidence", evidence)
     given = [(ub.SAE(scale=scale), evidence(request, ub.SAE(scale=scale), None)) for scale in scales]
