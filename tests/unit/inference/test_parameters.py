@@ -31,7 +31,6 @@ def test_a_surface_goes_through_exact_points_of_a_quadratic_function():
 
 
 def test_a_density_is_that_of_the_evidence_and_wider_with_errors():
-    axis = Axis("scale", -3.0, 3.0, open_low=True, open_high=True)
     xs = np.linspace(-0.5, 0.5, 21)[:, None]
     exact = -0.5 * (xs[:, 0] / 0.1) ** 2
     noisy = exact + np.random.default_rng(1).normal(0, 1.0, 21)
@@ -47,7 +46,7 @@ def test_a_density_is_that_of_the_evidence_and_wider_with_errors():
 
 
 def test_an_error_that_is_known_does_not_pass_for_a_narrow_top():
-    axis, generator = Axis("scale", -3.0, 3.0, open_low=True, open_high=True), np.random.default_rng(2)
+    generator = np.random.default_rng(2)
     xs, known, unknown = np.linspace(-0.4, 0.4, 9)[:, None], [], []
     for _ in range(20):
         values = -0.5 * (xs[:, 0] / 0.1) ** 2 + generator.normal(0, 1.5, 9)
