@@ -133,7 +133,7 @@ def _along(request: IdentificationRequest, line: Sequence[Guess], axis: str, cou
     top = max(value for _, value in places)
     if _is_quick(first):
         places = [(x, evidence(np.array([x]), 1) if value > top - FAR_BEHIND else -math.inf) for x, value in places]
-    known = {(x,): value for x, value in places}
+    known: dict[tuple[float, ...], float] = {(x,): value for x, value in places}
     xs, values = narrowed(evidence, known, [np.array([x for x, _ in places])], FINE, ENOUGH)
     if len(xs) < ENOUGH:
         return []
