@@ -27,14 +27,17 @@ PARTICLES = 200  # per cloud, unless their number was given; where a cloud colla
 MOST_GUESSES = 3  # sets of parameters per rule that are checked
 SMALLEST_SHARE = 0.02  # of a rule's probability, from which on a set of its parameters is probable
 MOST_RULES, MOST_CHEAP = 5, 9  # values of a rule's unknown parameter that are averaged; of one whose filter is quick
-LINE_HEAT = Heat(None, 100, 24, 2, quick=True)  # for the evidence of more values of a parameter
+LINE_HEAT = Heat(None, 150, 24, 2, quick=True)  # for the evidence of more values of a parameter
 WIDE, FEWEST_WIDE = 0.2, 3  # deviation of the parameter's logarithm, from which on at least so many values are averaged
-MOST_ERROR = 1.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
-FINE, ENOUGH = 5, 6  # such values at a time, and those near the most probable one that are enough
+MOST_ERROR = 2.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
+FINE, ENOUGH, ANEW = (
+    5,
+    6,
+    9,
+)  # such values at a time, those near the most probable one that are enough, and from scratch
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96
-FAR_BEHIND = 40.0  # nats of a rough evidence, from which on more particles will not help
 DIFFER = frozenset({"clouds-differ", "evidence-differs"})  # what asks for more particles
 
 
@@ -45,7 +48,7 @@ class RuleValues:
     means: NDArray[np.float64]  # (clouds, draws, arms)
     posterior: Posterior | None  # of the most probable parameters; None where the log says nothing about the means
     reason: str | None = None  # why there is none
-    rules: int = 1  # sets of parameters that are averaged
+    by_rule: tuple[tuple[Demonstrator, NDArray[np.float64]], ...] = ()  # the means under each of its sets of parameters
 
     @property
     def probability_best(self) -> NDArray[np.float64]:
@@ -59,12 +62,13 @@ class RuleValues:
         chance = self.probability_best
         return int(chance.argmax()) if self.posterior is not None and chance.max() >= PROBABLY else None
 
-    def answered(self) -> AnsweredMeans:
-        """Return what a check asks for."""
-        draws = self.means.reshape(-1, self.means.shape[-1])
-        gaps = draws.max(axis=1, keepdims=True) - draws
-        low, high = np.quantile(gaps, INTERVAL, axis=0)
-        return AnsweredMeans(np.median(gaps, axis=0), low, high, REACH, draws.mean(axis=0), draws)
+
+def _answered(means: NDArray[np.float64]) -> AnsweredMeans:
+    """Return what a check asks for."""
+    draws = means.reshape(-1, means.shape[-1])
+    gaps = draws.max(axis=1, keepdims=True) - draws
+    low, high = np.quantile(gaps, INTERVAL, axis=0)
+    return AnsweredMeans(np.median(gaps, axis=0), low, high, REACH, draws.mean(axis=0), draws)
 
 
 def values_under(request: IdentificationRequest, which: int, candidate: Contender, draws: int = DRAWS) -> RuleValues:
@@ -77,14 +81,14 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
             continue
         try:
             posterior = _posterior(request, which, rule, draws)
-            parts.append(posterior.means[:, :number])
+            parts.append((rule, posterior.means[:, :number]))
             found = found or posterior
         except (InferenceError, NotIdentifiable) as refusal:
             reason = reason or refusal.text
     if found is None:
         generator = np.random.default_rng([request.seed, 5, which])
         return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
-    return RuleValues(np.concatenate(parts, axis=1), found, rules=len(parts))
+    return RuleValues(np.concatenate([means for _, means in parts], axis=1), found, by_rule=tuple(parts))
 
 
 def probable_rules(request: IdentificationRequest, candidate: Contender) -> list[tuple[Demonstrator, float]]:
@@ -130,9 +134,9 @@ def _along(request: IdentificationRequest, line: Sequence[Guess], axis: str, cou
             return -math.inf
 
     places = sorted((math.log(getattr(guess.rule, axis)), guess.evidence.value) for guess in line)
-    top = max(value for _, value in places)
-    if _is_quick(first):
-        places = [(x, evidence(np.array([x]), 1) if value > top - FAR_BEHIND else -math.inf) for x, value in places]
+    if _is_quick(first):  # few particles may have missed all that is probable
+        anew = np.linspace(places[0][0], places[-1][0], ANEW).tolist()
+        places = [(x, evidence(np.array([x]), 1)) for x in anew]
     known: dict[tuple[float, ...], float] = {(x,): value for x, value in places}
     xs, values = narrowed(evidence, known, [np.array([x for x, _ in places])], FINE, ENOUGH)
     if len(xs) < ENOUGH:
@@ -172,17 +176,23 @@ def checked_rule(
 ) -> tuple[Check, Demonstrator]:
     """Check whether a candidate fits the log; one whose parameters are unknown does if any probable set of them does.
 
-    Returns the check, and the rule with the parameters that fit best.
+    Each is checked with the means under it: those under another scale are others. Returns the check, and the rule with
+    the parameters that fit best.
     """
+    probable = [guess for guess in candidate.guesses[:MOST_GUESSES] if guess.share >= LARGE_SHARE]
+    sets: list[tuple[Demonstrator, NDArray[np.float64] | None]]
+    sets = [(guess.rule, None if values is None else values.means) for guess in probable or candidate.guesses[:1]]
+    if values is not None and values.by_rule:
+        sets = list(values.by_rule[:MOST_GUESSES])
     tried: list[tuple[Check, Demonstrator]] = []
-    for guess in candidate.guesses[:MOST_GUESSES]:
-        if tried and guess.share < LARGE_SHARE:
-            break
+    for rule, means in sets:
+        answered = None if means is None else _answered(means)
         check = check_log(
-            request.log, guess.rule, request.noise, list(request.horizons),
-            None if values is None else lambda which: values.answered(), seed=request.seed, threads=request.threads,
+            request.log, rule, request.noise, list(request.horizons),
+            None if answered is None else lambda which, given=answered: given,
+            seed=request.seed, threads=request.threads,
         )  # fmt: skip
-        tried.append((check, guess.rule))
+        tried.append((check, rule))
         if check.verdict != "does not fit":
             return tried[-1]
     return max(tried, key=lambda each: each[0].p_value or 0.0)
@@ -208,7 +218,7 @@ def mixed_values(
     notices = {notice.code: notice for posterior in informative for notice in posterior.warnings}
     name = " or ".join(candidate.name for candidate, _ in rules)
     found = replace(informative[0], rule=name, means=means[:, order], warnings=tuple(notices.values()))
-    if len(rules) == 1 and rules[0][1].rules == 1:
+    if len(rules) == 1 and len(rules[0][1].by_rule) <= 1:
         return found
     values, errors = (np.array([getattr(each.evidence, part) for each, _ in rules]) for part in ("value", "error"))
     evidence, _ = log_mean(values)
