@@ -199,6 +199,24 @@ def test_values_are_averaged_along_a_smooth_curve_and_not_at_the_guess_that_erro
     assert values.probable_rules(request, lone) == [(guesses[0].rule, guesses[0].share)]
 
 
+def test_every_set_of_parameters_is_checked_with_the_means_under_it(monkeypatch):
+    """Means under one scale do not make the log under another, so that the right rule would not fit."""
+    log, asked = ub.ActionLog.from_actions("ABC"), []
+    request = IdentificationRequest(log, (3,), NormalPrior(), ub.Gaussian(0.5), None, 0, 1)
+    sets = tuple((ub.SAE(scale=scale), np.full((1, 2, 3), scale)) for scale in (1.0, 2.0))
+
+    def check_log(log, rule, noise, horizons, answered, **options):
+        asked.append((rule.scale, answered(0).mean[0]))
+        return Check("fits" if rule.scale == 2.0 else "does not fit", 0.5)
+
+    monkeypatch.setattr(values, "check_log", check_log)
+    known = LogEvidence(0.0, 0.0, 0.0, 0.0)
+    candidate = Contender("sae", (Guess(sets[0][0], 1.0, 1.0, known),), known, 1.0)
+    own = RuleValues(np.concatenate([means for _, means in sets], axis=1), None, by_rule=sets)
+    assert values.checked_rule(request, candidate, own)[1] == sets[1][0]
+    assert asked == [(1.0, 1.0), (2.0, 2.0)]
+
+
 def test_a_single_candidate_fits_or_does_not_and_has_no_probability():
     log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 600, seed=3)
     right = ub.identify(log, "ucb:alpha=0.25", sigma=0.5)
