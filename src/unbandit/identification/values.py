@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,8 @@ class RuleValues:
         return int(chance.argmax()) if self.posterior is not None and chance.max() >= PROBABLY else None
 
 
-def _answered(means: NDArray[np.float64]) -> AnsweredMeans:
-    """Return what a check asks for."""
+def _answered(means: NDArray[np.float64], which: int) -> AnsweredMeans:
+    """Return what a check asks for of the only demonstration."""
     draws = means.reshape(-1, means.shape[-1])
     gaps = draws.max(axis=1, keepdims=True) - draws
     low, high = np.quantile(gaps, INTERVAL, axis=0)
@@ -186,11 +187,9 @@ def checked_rule(
         sets = list(values.by_rule[:MOST_GUESSES])
     tried: list[tuple[Check, Demonstrator]] = []
     for rule, means in sets:
-        answered = None if means is None else _answered(means)
         check = check_log(
             request.log, rule, request.noise, list(request.horizons),
-            None if answered is None else lambda which, given=answered: given,
-            seed=request.seed, threads=request.threads,
+            None if means is None else partial(_answered, means), seed=request.seed, threads=request.threads,
         )  # fmt: skip
         tried.append((check, rule))
         if check.verdict != "does not fit":
