@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 PLAIN = {
     "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
     "constant": None, "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None,
-    "windows": None, "availability": None, "sensitivity": False, "follow": False,
+    "windows": None, "availability": None, "sensitivity": False, "follow": False, "every": None, "snapshot": None,
+    "until_idle": None,
 }  # fmt: skip
 """Options of `estimate` for logs without contexts, each with its default."""
 
@@ -197,6 +198,7 @@ def simulate(rule: LinearRule, given: Mapping[str, Any]) -> None:
     for name, path in (("output", output), ("truth", truth)):
         if path not in (None, "-"):
             printer.check_output(path, parameter=name)
+    printer.check_truth_apart(output, truth)
     instance = ContextInstance(_theta(given["theta"], rule), 1.0 if given["sigma"] is None else given["sigma"])
     with printer.working(f"Simulating {given['runs']:,} x {horizon:,} rounds"):
         contexts = _contexts(given, rule, instance, horizon)

@@ -21,6 +21,7 @@ from unbandit.errors import (
     LogError,
     Notice,
     OutputError,
+    ParameterError,
     escaped,
     phrase,
     printable,
@@ -178,6 +179,12 @@ def deliver(
     elif output is not None:
         typer.echo(f"{output}: {written}", err=True)
     return not as_json
+
+
+def check_truth_apart(output: str | None, truth: str | None) -> None:
+    """Refuse to write the truth where the log goes."""
+    if truth is not None and output is not None and Path(truth).absolute() == Path(output).absolute():
+        raise ParameterError(f'expected a different file; got "{truth}", where the log goes.', parameter="truth")
 
 
 def write_answer(

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -65,8 +64,7 @@ def simulate(
     for name, path in (("output", output), ("truth", truth)):
         if path != "-":
             printer.check_output(path, parameter=name)
-    if truth is not None and Path(truth).absolute() == Path(output).absolute():
-        raise ParameterError(f'expected a different file; got "{truth}", where the log goes.', parameter="truth")
+    printer.check_truth_apart(output, truth)
     if draw != "every" and not counts:
         raise ParameterError(
             f"{option('draw', draw)}: expected with {option('counts')}, for a log shows every round. "

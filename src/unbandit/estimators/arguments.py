@@ -67,8 +67,9 @@ def as_log(log: Any, what: str) -> ActionLog:
         )
     if is_thinned(record):
         raise NotIdentifiable(
-            f"{what}: the log misses rounds, whose arms and rewards decided later ones: only closed forms read it.",
-            remedy="Use method bracket, switching or bootstrap with a rule that decides without chance.",
+            f"{what}: the log misses rounds, whose arms and rewards decided later ones.",
+            remedy="Use method bracket, switching or bootstrap with a rule that decides without chance, and posterior "
+            "with thompson, softmax or learning-softmax.",
         )
     raise ParameterError(
         f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
@@ -124,6 +125,7 @@ def asked_record(
         from unbandit.inference.hidden import check_hidden_posterior
 
         check_hidden_posterior(record, rule)
+        as_log(record.rows, f"method {method or 'posterior'}")  # refuses rows that are not in memory
         return record
     return as_log(record, f"method {method or 'posterior'}") if is_drawn and not is_simulated else record
 

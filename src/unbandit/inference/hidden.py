@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule
@@ -18,12 +19,11 @@ from unbandit.kernels.compile import Integers
 from unbandit.kernels.smc.cloud import NONE, Belief
 from unbandit.kernels.smc.hidden import filter_hidden
 from unbandit.log import ActionLog
-from unbandit.log.partial import ThinnedLog
+from unbandit.log.partial import FAR_OFF, ThinnedLog
 from unbandit.progress import current_work
 
 HIDDEN_SHARE, MOST_HIDDEN = 3, 3_000  # times as many particles as of a whole log, as none looks ahead; and their most
 LEAST_KEPT = 0.5  # of all rounds, below which hidden rounds decide more than those that were seen
-MOST_POSITIONS = 1_000  # ways to place the rows that are tried, until one fits the rule's opening
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +41,58 @@ class HiddenRun:
     def rounds(self, cloud: int) -> Integers:
         """Return the rounds, from 0, of the rows that were seen.
 
-        Those after the last row decide nothing, and are left out. Where rounds are not numbered every cloud has others:
-        before each row as many are missing as chance has it; or, where the number of all rounds is known, any choice of
-        them is as likely as another.
+        Those after the last row decide nothing, and are left out. Where rounds are not numbered every cloud has others,
+        drawn given that the opening is the rule's: of later ones as many are missing before each row as chance has it;
+        or, where the rows are as many as all rounds leave, any choice of them is as likely as another.
         """
         if self.log.numbers is not None:
             return self.log.numbers_of(self.which) - 1
         assert self.log.kept is not None
-        seen, generator = int(self.log.rows.lengths[self.which]), np.random.default_rng([self.seed, cloud, 26])
-        actions = self._actions
-        for _ in range(MOST_POSITIONS):
-            if self.log.most is None:
-                places = np.cumsum(generator.geometric(self.log.kept, seen)) - 1
-            else:
-                places = np.sort(generator.choice(self.log.most, seen, replace=False, shuffle=False))
-            early = places < self.opening
-            if np.array_equal(actions[early], places[early] % len(self.log.arms)):
-                return places.astype(np.int64)
-        raise InferenceError(
-            f"the rule opens with {self.opening} pulls in the arms' order, and the first rows are of other arms, "
-            "whichever rounds are missing.",
-            round=1,
-            remedy="Check initial, or another rule made this record.",
-        )
+        kept, most, actions = self.log.kept, self.log.most, self._actions
+        generator, opening = np.random.default_rng([self.seed, cloud, 26]), self.opening
+        covered = most is not None and actions.size >= kept * most - FAR_OFF * math.sqrt(most * kept * (1 - kept))
+        chances = self._chances_of_opening(actions[:opening], kept)
+        begun = chances[-1].copy()
+        if covered:
+            from scipy.stats import binom  # slow to import, and seldom needed
+
+            assert most is not None
+            begun *= binom.pmf(actions.size - np.arange(begun.size), max(most - opening, 0), kept)
+        if not begun.sum() > 0:
+            raise InferenceError(
+                f"the rule opens with {opening} pulls in the arms' order, and the first rows are of other arms, "
+                "whichever rounds are missing.",
+                round=1,
+                remedy="Check initial, or another rule made this record.",
+            )
+        row = int(generator.choice(begun.size, p=begun / begun.sum()))
+        early, later = np.zeros(row, np.int64), actions.size - row
+        for place in range(opening - 1, -1, -1):
+            if row and actions[row - 1] == place % len(self.log.arms):
+                seen, hidden = kept * chances[place, row - 1], (1 - kept) * chances[place, row]
+                if generator.random() * (seen + hidden) < seen:
+                    row -= 1
+                    early[row] = place
+        if covered:
+            assert most is not None
+            others = np.sort(generator.choice(most - opening, later, replace=False, shuffle=False))
+        else:
+            others = np.cumsum(generator.geometric(kept, later)) - 1
+        return np.concatenate([early, opening + others.astype(np.int64)])
+
+    def _chances_of_opening(self, rows: Integers, kept: float) -> NDArray[np.float64]:
+        """Return by rounds of the opening, and by rows seen in them, how likely it is to see the first rows so.
+
+        Each round's chances are up to a factor, so that long openings do not make them vanish.
+        """
+        chances = np.zeros((self.opening + 1, rows.size + 1))
+        chances[0, 0] = 1.0
+        for place in range(self.opening):
+            before, after = chances[place], chances[place + 1]
+            after[:] = (1 - kept) * before
+            after[1:] += kept * before[:-1] * (rows == place % len(self.log.arms))
+            after /= max(float(after.max()), 1e-300)
+        return chances
 
     @property
     def _actions(self) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from unbandit._version import __version__
 from unbandit.errors import Audience, MissingExtra, Notice, ParameterError, python_option
 from unbandit.files import written_whole
 from unbandit.fit import UNCHECKED, Check, FittedNumber
-from unbandit.formatting import short_numbers
+from unbandit.formatting import json_number, short_numbers
 from unbandit.inference.prior import Prior, parse_prior
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.tables import Finding, read_json, read_notices, renamed
@@ -166,6 +167,7 @@ class Posterior(Finding):
         """Return the answer in the form that `--json` prints, without the draws."""
         about = ("rule", "sigma", "horizon", "log_evidence", "log_evidence_error", "particles", "effective_size")
         answer = {"schema": SCHEMA} | {name: getattr(self, name) for name in about}
+        answer["log_evidence_error"] = json_number(self.log_evidence_error)  # of one cloud it is not known
         answer |= {"prior": str(self.prior), "level": level, "check": self.check.to_dict()}
         answer["warnings"] = [notice.to_dict(audience) for notice in self.warnings]
         answer["arms"] = self.to_frame(level).to_dicts()
@@ -195,11 +197,12 @@ class Posterior(Finding):
                 remedy="Posterior.to_json() writes them, and so does unbandit posterior -o draws.nc.",
             )
         arms, rows = tuple(said["draws"]), {row["arm"]: row for row in said["arms"]}
+        error = math.nan if said["log_evidence_error"] is None else said["log_evidence_error"]
         return cls(
             said["rule"], parse_prior(said["prior"]), Bernoulli() if said["sigma"] is None else Gaussian(said["sigma"]),
             said["horizon"], arms, np.array([rows[arm]["pulls"] for arm in arms], np.int64),
             np.stack([np.array(each, np.float64) for each in said["draws"].values()], axis=-1),
-            said["log_evidence"], said["log_evidence_error"], np.array(said["evidences"], np.float64),
+            said["log_evidence"], error, np.array(said["evidences"], np.float64),
             said["effective_size"], said["particles"], np.empty(0), np.empty(0, np.int64), np.empty((0, len(arms), 3)),
             read_notices(said["warnings"]), Check.from_dict(said["check"]),
             tuple(FittedNumber(**each) for each in said.get("fitted", ())),
@@ -261,7 +264,7 @@ class Posterior(Finding):
 
     def plot(
         self,
-        kind: Literal["paths", "densities"] = "paths",
+        kind: Literal["paths", "densities"] | None = None,
         *,
         gaps: bool = True,
         truth: Mapping[str, float] | None = None,
@@ -272,7 +275,8 @@ class Posterior(Finding):
         Parameters
         ----------
         kind
-            `paths`: the hidden sample mean of every arm with its 95% band; or `densities` (`plots.densities`).
+            `paths`: the hidden sample mean of every arm with its 95% band; or `densities` (`plots.densities`). By
+            default paths where there are any.
         gaps, truth
             Of the densities: whether of gaps or of means, and the true ones where they are known.
         ax
@@ -280,12 +284,15 @@ class Posterior(Finding):
         """
         from unbandit import plots
 
+        if kind is None:
+            kind = "paths" if self.path_rounds.size else "densities"
         if checks.one_of("kind", kind, ("paths", "densities")) == "densities":
             checks.flag("gaps", gaps)
             return plots.densities(self, gaps=gaps, truth=truth, ax=ax)
         if not self.path_rounds.size:
             raise ParameterError(
-                "expected densities, since no hidden path is of several rules or sets of parameters; got paths.",
+                "expected densities: where rounds are missing, or several rules or sets of parameters are averaged, "
+                "there is no hidden path.",
                 parameter="kind", value=kind, remedy='Use plot("densities").',
             )  # fmt: skip
         return plots.hidden_paths(self.path_rounds, self.path, self.arms, self.rule, ax=ax)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,12 @@ class SeenRows:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def with_rows(self, rows: SwitchingRecord) -> Self:
+        """Return the same part of a run with other rows, as with other names of the arms."""
+        other = copy.copy(self)
+        other.rows = rows
+        return other
 
     @property
     def arms(self) -> tuple[str, ...]:

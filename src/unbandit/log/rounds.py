@@ -162,7 +162,7 @@ def _wrong_rounds(
         remedy = f"Add the missing rows{missing}, or leave the column out if the rows are complete and in order."
         if whole and table.perhaps_counts is None:
             kind = "begin in mid-run" if late.size else "miss rounds"
-            remedy += f" `unbandit estimate` and `unbandit report` read logs that {kind}, by closed forms."
+            remedy += f" `unbandit estimate` and `unbandit report` read logs that {kind}."
     if table.perhaps_counts is not None:
         counts = table.perhaps_counts
         remedy += f' If "{counts}" counts choices, say so with {naming("pulls", counts)}.'

@@ -147,8 +147,11 @@ def report(
     if not isinstance(record, ActionLog):
         record = as_log(record, "report")
     given = log if is_record(log) and shows_part(log) else record
+    by_old_names = options
     if names:
-        given = record = renamed_arms(record, names, is_part=given is not record, options=options)
+        names = {str(arm): str(name).strip() for arm, name in names.items()}
+        record = renamed_arms(record, names, options=options)
+        given = record if isinstance(given, ActionLog) else given.with_rows(record)
         options = options | {"anchor": _by_new_names(options.get("anchor"), names)}
         truth = _by_new_names(truth, names)
     assumed = rule_or_family(rule)
@@ -185,9 +188,10 @@ def report(
             others = {label: other.in_unit(shown_in) for label, other in others.items()}
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
-    asked = options | {"windows": windows, "sensitivity": sensitivity, "short": short}
+    asked = by_old_names | {"names": names or None, "windows": windows, "sensitivity": sensitivity, "short": short}
     asked |= {"unit": shown_in, "title": title, "author": author, "date": date}
-    composed = python_line(assumed, asked) if source is None else shell_line(source.name, assumed, asked)
+    in_python = command is None and (source is None or bool(names))  # the shell takes names from a file
+    composed = python_line(assumed, asked) if in_python or source is None else shell_line(source.name, assumed, asked)
     heading = heading_of("What every arm was worth", source, name, **texts)
     several = len(answer.demonstrations) > 1
     is_settled = settled(answer)
@@ -243,7 +247,7 @@ def report(
         unknown=open_questions(answer, used, record, ranked[0], options),
         rule=str(used),
         command=command or composed,
-        in_python=command is None and source is None,
+        in_python=in_python,
         source=source,
         seed=answer.seed,
     )
@@ -251,23 +255,24 @@ def report(
     return Report(heading["title"], answer_sentence, main, answer)
 
 
-def renamed_arms(log: ActionLog, names: Mapping[str, str], *, is_part: bool, options: Mapping[str, Any]) -> ActionLog:
+def renamed_arms(log: ActionLog, names: Mapping[str, str], *, options: Mapping[str, Any]) -> ActionLog:
     """Return the log with other names of its arms; refuse arms that it does not have, and tables by the old names."""
-    checks_names = {str(arm): str(name).strip() for arm, name in names.items()}
-    for arm in checks_names:
+    for arm in names:
         checks.position("names", arm, log.arms)
-    arms = tuple(checks_names.get(arm, arm) for arm in log.arms)
+    arms = tuple(names.get(arm, arm) for arm in log.arms)
     if len(set(arms)) < len(arms) or not all(arms):
         raise ParameterError("expected a different name for each arm.", parameter="names", value=names)
     by_arm = [name for name in ("availability", "starting_pulls", "reference") if options.get(name) is not None]
-    if by_arm or is_part:
-        text = f"expected without {option(by_arm[0])}" if by_arm else "expected a log that is whole"
-        raise ParameterError(f"{text}: it has the names of the log.", parameter="names")
+    if by_arm:
+        text = f"expected without {option(by_arm[0])}, which has the arms' names of the log."
+        raise ParameterError(text, parameter="names", remedy="Leave one of them out.")
     return replace(log, arms=arms)
 
 
 def _by_new_names(values: Any, names: Mapping[str, str]) -> Any:
-    return {names.get(arm, arm): value for arm, value in values.items()} if isinstance(values, Mapping) else values
+    if not isinstance(values, Mapping):
+        return values
+    return {names.get(str(arm), str(arm)): value for arm, value in values.items()}
 
 
 def _shares(answer: Estimate, is_settled: NDArray[np.bool_], most: int) -> tuple[list[str], list[list[str]]]:

@@ -94,7 +94,17 @@ def heading_of(
 
 def without_folders(words: Sequence[str]) -> str:
     """Write a command with the names of files alone: where they lie on one computer says nothing to readers."""
-    return shlex.join(Path(word).name if os.sep in word and Path(word).name else word for word in words)
+    return shlex.join(map(_without_folder, words))
+
+
+def _without_folder(word: str) -> str:
+    """Return the name of a file; other words as they are, also those with a slash in them."""
+    if word.startswith("--") and "=" in word:
+        name, _, value = word.partition("=")
+        return f"{name}={_without_folder(value)}"
+    path = Path(word)
+    is_file = path.exists() or bool(path.suffix and path.parent.is_dir())
+    return path.name if os.sep in word and path.name and is_file else word
 
 
 def read_log(

@@ -132,3 +132,48 @@ def test_posterior_takes_what_was_kept():
         ub.posterior(log.rows, "ucb", kept=0.9, sigma=0.5)
     with pytest.raises(NotIdentifiable, match="rounds are missing"):
         ub.posterior(log.rows, "thompson:sigma=fit", kept=0.9, sigma=0.5)
+
+
+def test_a_horizon_beyond_the_log_changes_nothing_of_a_rule_without_one():
+    rule = ub.Thompson(sigma=0.5)
+    log, _ = thinned_log(rule, 60, [2, 5, 9, 31, 40], numbered=False, kept=0.9)
+    given = {"sigma": 0.5, "kept": 0.9, "particles": 60, "clouds": 2, "draws": 50}
+    near, far = (ub.posterior(log.rows, rule, horizon=horizon, **given).means for horizon in (None, 3_000))
+    assert near.tolist() == far.tolist()
+
+
+@pytest.mark.parametrize(("initial", "arms"), [(1, 20), (2, 8)])
+def test_rows_are_placed_where_the_opening_lets_them(initial, arms):
+    rule = ub.Softmax(temperature=0.3, initial=initial)
+    instance = ub.Instance(np.linspace(1, 0, arms), 0.5)
+    for seed in range(5):
+        whole = rule.demonstrate(instance, 80, seed=seed).demonstration(0)
+        rows = whole[np.random.default_rng(seed).random(80) < 0.8]
+        log = ThinnedLog(ub.ActionLog.from_codes(np.ascontiguousarray(rows), instance.arms), 0.8)
+        run = HiddenRun(log, 0, rule, belief_of(NORMAL, arms, NOISE, None), 80, 10, seed)
+        places = run.rounds(0)
+        assert (np.diff(places) > 0).all()
+        early = places < initial * arms
+        assert (rows[early] == places[early] % arms).all()
+
+
+def test_openings_are_drawn_as_by_trying_all_places():
+    rule, kept, arms = ub.Softmax(temperature=0.3, initial=2), 0.6, 2
+    rows = ub.ActionLog.from_codes(np.array([0, 1, 0, 1, 1], np.uint8), ("A", "B"))
+    run = HiddenRun(ThinnedLog(rows, kept), 0, rule, belief_of(NORMAL, arms, NOISE, None), 50, 10, 1)
+    found = np.array([np.sum(run.rounds(cloud) < 4) for cloud in range(2_000)])
+    generator, tried = np.random.default_rng(1), []
+    while len(tried) < 2_000:
+        places = np.cumsum(generator.geometric(kept, 5)) - 1
+        early = places < 4
+        if np.array_equal(np.array([0, 1, 0, 1, 1])[early], places[early] % 2):
+            tried.append(early.sum())
+    shares = [np.bincount(each, minlength=5) / 2_000 for each in (found, tried)]
+    np.testing.assert_allclose(*shares, atol=0.05)
+
+
+def test_rows_that_are_scanned_are_refused(tmp_path):
+    log, _ = thinned_log(ub.Thompson(sigma=0.5), 60, [7, 20, 21], numbered=False)
+    log.rows.to_frame().write_csv(tmp_path / "log.csv")
+    with pytest.raises(ParameterError, match="expected a log in memory"):
+        ub.posterior(ub.ActionLog.scan(tmp_path / "log.csv", columns={"round": None}), ub.Thompson(sigma=0.5), kept=0.9)
