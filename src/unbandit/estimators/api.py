@@ -32,6 +32,7 @@ from unbandit.estimators.arguments import (
     is_thinned,
     known_mean,
     known_means,
+    meant_rule,
     reward_noise,
     told_availability,
     usable_method,
@@ -159,7 +160,7 @@ def estimate(
             "starting_pulls": starting_pulls, "kept": kept, "availability": availability, "check": check,
         }  # fmt: skip
         return estimate_family(estimate, posterior, log, given, options)
-    assumed = given
+    assumed, meant = meant_rule(given, bernoulli)
     level = checks.level(level)
     record = asked_record(log, starting_pulls, kept, horizon, method, assumed, in_memory=availability is not None)
     fitted = assumed.for_arms(len(record.arms))
@@ -171,7 +172,7 @@ def estimate(
     if pool:
         check_pool(record)
     noise, warnings = reward_noise(fitted, sigma, bernoulli, scale)
-    notes = list(record.said(bracketed=chosen != "posterior") if is_thinned(record) else record.reading)
+    notes = [*(record.said(bracketed=chosen != "posterior") if is_thinned(record) else record.reading), *meant]
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
     if scale == "unknown":
@@ -329,8 +330,9 @@ def posterior(
             "threads": threads, "kept": kept, "availability": availability, "check": check,
         }  # fmt: skip
         return posterior_family(posterior, as_log(log, "posterior"), given, options)
-    record = asked_record(log, None, kept, horizon, "posterior", given)
-    fitted = given.for_arms(len(record.arms))
+    assumed, meant = meant_rule(given, bernoulli)
+    record = asked_record(log, None, kept, horizon, "posterior", assumed)
+    fitted = assumed.for_arms(len(record.arms))
     check_hidden(record, "posterior", pool, "known")
     check_numbers(best_mean, anchor, sigma=sigma, bernoulli=bernoulli, rule=fitted)
     if pool:
@@ -364,7 +366,7 @@ def posterior(
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted)
-    return replace(found, warnings=(*misfits, *warnings, *from_the_prior(request)), check=fit)
+    return replace(found, warnings=(*misfits, *warnings, *meant, *from_the_prior(request)), check=fit)
 
 
 def sensitivity_rows(

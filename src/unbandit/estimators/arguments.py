@@ -319,6 +319,26 @@ def check_pool(record: Record) -> None:
         )
 
 
+def meant_rule(rule: Demonstrator, bernoulli: bool) -> tuple[Demonstrator, list[Notice]]:
+    """Return the rule that was meant: where rewards are 0 or 1, a sampler of which nothing was said believes that too.
+
+    Examples
+    --------
+    >>> from unbandit import Thompson
+    >>> str(meant_rule(Thompson(), True)[0]), str(meant_rule(Thompson(sigma=0.5), True)[0])
+    ('thompson:successes=1.0,failures=1.0,noise=bernoulli', 'thompson:mean=0.0,deviation=1.0,sigma=0.5')
+    """
+    unsaid = rule.model_fields_set.isdisjoint(("noise", "mean", "deviation", "sigma"))
+    if not (bernoulli and unsaid and getattr(rule, "noise", None) == "gaussian"):
+        return rule, []
+    said = {name: getattr(rule, name) for name in rule.model_fields_set}
+    text = (
+        f"Rewards are 0 or 1, so {rule.name} is taken to believe that too, with Beta priors (noise=bernoulli). If it "
+    )
+    text += "believed in normal rewards, say so with noise=gaussian."
+    return type(rule)(**said, noise="bernoulli"), [Notice("beta-priors", text)]
+
+
 def reward_noise(
     rule: Demonstrator, sigma: float | None, bernoulli: bool, scale: str = "known"
 ) -> tuple[Noise, list[Notice]]:

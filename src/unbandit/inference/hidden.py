@@ -19,7 +19,7 @@ from unbandit.kernels.compile import Integers
 from unbandit.kernels.smc.cloud import NONE, Belief
 from unbandit.kernels.smc.hidden import filter_hidden
 from unbandit.log import ActionLog
-from unbandit.log.partial import FAR_OFF, ThinnedLog
+from unbandit.log.partial import FAR_OFF, IMPROBABLE, ThinnedLog
 from unbandit.progress import current_work
 
 HIDDEN_SHARE, MOST_HIDDEN = 3, 3_000  # times as many particles as of a whole log, as none looks ahead; and their most
@@ -47,6 +47,8 @@ class HiddenRun:
         """
         if self.log.numbers is not None:
             return self.log.numbers_of(self.which) - 1
+        from scipy.stats import binom  # slow to import, and seldom needed
+
         assert self.log.kept is not None
         kept, most, actions = self.log.kept, self.log.most, self._actions
         generator, opening = np.random.default_rng([self.seed, cloud, 26]), self.opening
@@ -54,11 +56,10 @@ class HiddenRun:
         chances = self._chances_of_opening(actions[:opening], kept)
         begun = chances[-1].copy()
         if covered:
-            from scipy.stats import binom  # slow to import, and seldom needed
-
             assert most is not None
             begun *= binom.pmf(actions.size - np.arange(begun.size), max(most - opening, 0), kept)
-        if not begun.sum() > 0:
+        likely = binom.cdf(np.flatnonzero(begun).max(initial=-1), opening, kept) > IMPROBABLE
+        if opening and not likely:
             raise InferenceError(
                 f"the rule opens with {opening} pulls in the arms' order, and the first rows are of other arms, "
                 "whichever rounds are missing.",
