@@ -328,10 +328,14 @@ def meant_rule(rule: Demonstrator, bernoulli: bool) -> tuple[Demonstrator, list[
     >>> str(meant_rule(Thompson(), True)[0]), str(meant_rule(Thompson(sigma=0.5), True)[0])
     ('thompson:successes=1.0,failures=1.0,noise=bernoulli', 'thompson:mean=0.0,deviation=1.0,sigma=0.5')
     """
-    unsaid = rule.model_fields_set.isdisjoint(("noise", "mean", "deviation", "sigma"))
-    if not (bernoulli and unsaid and getattr(rule, "noise", None) == "gaussian"):
+    if not bernoulli or getattr(rule, "noise", None) != "gaussian" or "noise" in rule.model_fields_set:
         return rule, []
-    said = {name: getattr(rule, name) for name in rule.model_fields_set}
+    usual = type(rule)()
+    said = {
+        name: getattr(rule, name) for name in type(rule).model_fields if getattr(rule, name) != getattr(usual, name)
+    }
+    if not said.keys().isdisjoint(("mean", "deviation", "sigma")):
+        return rule, []
     text = (
         f"Rewards are 0 or 1, so {rule.name} is taken to believe that too, with Beta priors (noise=bernoulli). If it "
     )

@@ -103,7 +103,7 @@ def _without_folder(word: str) -> str:
         name, _, value = word.partition("=")
         return f"{name}={_without_folder(value)}"
     path = Path(word)
-    is_file = path.exists() or bool(path.suffix and path.parent.is_dir())
+    is_file = path.is_absolute() or path.exists() or path.suffix[1:].isalpha()
     return path.name if os.sep in word and path.name and is_file else word
 
 

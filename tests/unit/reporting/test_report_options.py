@@ -154,3 +154,23 @@ def test_ratios_have_no_unit_and_units_do_not_add_up() -> None:
         ub.report(LOG, "ucb", check=False, scale="unknown", unit="cycles=2")
     with pytest.raises(ParameterError, match="in cycles=2 already"):
         ub.report(LOG, "ucb", **OPTIONS, unit="cycles=2").answer.in_unit("days=3")
+
+
+def test_words_with_a_slash_that_are_no_files_stay(tmp_path) -> None:
+    words = [
+        "unbandit",
+        "report",
+        f"{tmp_path}/log.csv",
+        "--title",
+        "A/B test",
+        "--unit",
+        "km/h=3.6",
+        f"--output={tmp_path}/r.html",
+    ]
+    assert without_folders(words) == "unbandit report log.csv --title 'A/B test' --unit km/h=3.6 --output=r.html"
+
+
+def test_names_have_the_anchor_of_the_log_in_the_command() -> None:
+    report = ub.report(LOG, "ucb", **OPTIONS | {"anchor": {"A": 1.0}}, names={"A": " Slow start"})
+    assert "names={" in report.html
+    assert "&#39;A&#39;: 1.0" in report.html
