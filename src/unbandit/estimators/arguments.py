@@ -340,7 +340,7 @@ def meant_rule(rule: Demonstrator, bernoulli: bool) -> tuple[Demonstrator, list[
         f"Rewards are 0 or 1, so {rule.name} is taken to believe that too, with Beta priors (noise=bernoulli). If it "
     )
     text += "believed in normal rewards, say so with noise=gaussian."
-    return type(rule)(**said, noise="bernoulli"), [Notice("beta-priors", text)]
+    return type(rule)(**said | {"noise": "bernoulli"}), [Notice("beta-priors", text)]
 
 
 def reward_noise(
