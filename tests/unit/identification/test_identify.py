@@ -240,8 +240,8 @@ def test_values_are_averaged_over_what_is_left():
     together = np.logaddexp(*(found[name].evidence.value for name in found.left)) - math.log(2)
     assert found.values.log_evidence == pytest.approx(together)
     assert np.isnan(found.values.evidences).all()  # no cloud is of both rules
-    with pytest.raises(ub.ParameterError, match="no hidden path is of several rules"):
-        found.values.plot()
+    with pytest.raises(ub.ParameterError, match="there is no hidden path"):
+        found.values.plot("paths")
     assert found.posterior(found.left[0]).path_rounds.size > 0  # with one set of parameters there is one
 
 
