@@ -94,7 +94,7 @@ def test_the_default_method_and_sensitivity_read_records_too(log):
         ("method posterior", lambda record: estimate(record, "thompson")),
         ("method posterior", lambda record: estimate(record, "ucb", method="posterior", sigma=1.0)),
         ("method bootstrap", lambda record: estimate(record, "ucb", method="bootstrap", sigma=1.0)),
-        ("posterior", lambda record: posterior(record, "ucb", sigma=1.0, pool=True)),
+        ("method posterior", lambda record: posterior(record, "ucb", sigma=1.0, pool=True)),
         ("switching moment", lambda record: switching_moment(record, "ucb", sigma=1.0)),
         ("switching rounds", lambda record: switching_rounds(record, "ucb")),
         ("learning curve", lambda record: learning_curve(record, "ucb", sigma=1.0)),
