@@ -328,6 +328,7 @@ def meant_rule(rule: Demonstrator, bernoulli: bool) -> tuple[Demonstrator, list[
     >>> str(meant_rule(Thompson(), True)[0]), str(meant_rule(Thompson(sigma=0.5), True)[0])
     ('thompson:successes=1.0,failures=1.0,noise=bernoulli', 'thompson:mean=0.0,deviation=1.0,sigma=0.5')
     """
+    checks.flag("bernoulli", bernoulli)
     if not bernoulli or getattr(rule, "noise", None) != "gaussian" or "noise" in rule.model_fields_set:
         return rule, []
     usual = type(rule)()
