@@ -337,10 +337,8 @@ def meant_rule(rule: Demonstrator, bernoulli: bool) -> tuple[Demonstrator, list[
     }
     if not said.keys().isdisjoint(("mean", "deviation", "sigma")):
         return rule, []
-    text = (
-        f"Rewards are 0 or 1, so {rule.name} is taken to believe that too, with Beta priors (noise=bernoulli). If it "
-    )
-    text += "believed in normal rewards, say so with noise=gaussian."
+    text = f"Rewards are 0 or 1, so {rule.name} is taken to believe that too, with Beta priors (noise=bernoulli). If "
+    text += "it believed in normal rewards, say so with noise=gaussian."
     return type(rule)(**said | {"noise": "bernoulli"}), [Notice("beta-priors", text)]
 
 

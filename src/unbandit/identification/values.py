@@ -31,11 +31,7 @@ MOST_RULES, MOST_CHEAP = 5, 9  # values of a rule's unknown parameter that are a
 LINE_HEAT = Heat(None, 150, 24, 2, quick=True)  # for the evidence of more values of a parameter
 WIDE, FEWEST_WIDE = 0.2, 3  # deviation of the parameter's logarithm, from which on at least so many values are averaged
 MOST_ERROR = 2.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
-FINE, ENOUGH, ANEW = (
-    5,
-    6,
-    9,
-)  # such values at a time, those near the most probable one that are enough, and from scratch
+FINE, ENOUGH, ANEW = 5, 6, 9  # such values at a time, those near the top that are enough, and from scratch
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96

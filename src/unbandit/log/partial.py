@@ -50,7 +50,7 @@ class SeenRows:
         return len(self.rows)
 
     def with_rows(self, rows: SwitchingRecord) -> Self:
-        """Return the same part of a run with other rows, as with other names of the arms."""
+        """Return the same part of a run with rows that have the same counts, but other names of the arms."""
         other = copy.copy(self)
         other.rows = rows
         return other
