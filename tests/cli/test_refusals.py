@@ -67,6 +67,24 @@ def test_a_parameter_out_of_range_ends_with_2(refused, tmp_path, options, said):
     assert said in refused(2, "estimate", "log.csv", *options)
 
 
+@pytest.mark.parametrize("command", ["estimate", "posterior", "population", "simulate", "plan", "leak"])
+def test_a_missing_rule_is_answered_with_the_way_on(refused, command):
+    takes_a_log = command in ("estimate", "posterior", "population")
+    message = refused(2, command, "my log.csv" if takes_a_log else "linear")
+    assert message.startswith("unbandit: --rule: missing.")
+    assert "run: unbandit demonstrators." in message
+    assert ("run: unbandit identify 'my log.csv'." in message) == takes_a_log
+    example = message.partition("Example: ")[2]
+    assert example.startswith(f"unbandit {command} ")
+    assert " --rule " in example
+
+
+def test_another_missing_option_is_answered_with_an_example(refused):
+    message = refused(2, "simulate", "linear", "--rule", "ucb1")
+    assert message.startswith("unbandit: --horizon: missing. Rounds of each demonstration. Example: unbandit simulate ")
+    assert "linucb, lints" in refused(2, "estimate", "log.csv", "--features", "x1")
+
+
 def parquet_that_aborted():
     """Return a Parquet file of which one changed byte made polars ask for an exabyte, and abort."""
     file = io.BytesIO()

@@ -1,9 +1,12 @@
 """What all commands have in common: options in groups, numbers such as 1e4, --quiet and --verbose."""
 
 import re
+import shlex
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperOption
 
 from unbandit import errors
@@ -80,7 +83,31 @@ class GroupedCommand(TyperCommand):
                     args[at] = f"{name}={_in_full(value)}"
                 elif at + 1 < len(args):
                     args[at + 1] = _in_full(args[at + 1])
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            missing: Any = error.param
+            if type(error).__name__ != "MissingParameter" or not isinstance(missing, TyperOption):
+                raise
+            raise self._missing(missing, ctx.params) from None
+
+    def _missing(self, option: TyperOption, given: Mapping[str, Any]) -> errors.ParameterError:
+        """Return the refusal of a command without an option that it needs: what to do, and a complete example."""
+        (example,) = re.findall(r"Example:\s+(.*)", self.help or "")
+        log = given.get("log") or given.get("logs")
+        if option.name != "rule":
+            text = f"missing. {(option.help or '').rstrip('.')}."
+        elif given.get("features") is not None:
+            text = "missing. Name the rule that made the choices: linucb, lints, lin-epsilon-greedy or lin-softmax."
+        elif log is None:
+            text = "missing. Name the rule that chooses; for the list of rules run: unbandit demonstrators."
+        else:
+            name = log if isinstance(log, str) else log[0]
+            text = (
+                "missing. Name the rule that made the choices; for the list of rules run: unbandit demonstrators. "
+                f"If you do not know the rule, run: unbandit identify {shlex.quote(name)}."
+            )
+        return errors.ParameterError(text, parameter=option.name, remedy=f"Example: {example}")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return `[OPTIONS] LOG...`, without braces around what is needed."""

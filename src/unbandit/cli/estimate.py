@@ -69,7 +69,7 @@ def estimate(
     counts, "arm" and "pulls". Several files, a folder or a pattern in quotes are one log; a large one is scanned and
     need not fit in memory.
 
-    Example:  unbandit estimate log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14
+    Example:  unbandit estimate log.csv --rule ucb1 --sigma 0.5
 
     With --features a log has a row per offer ("round", "arm", "chosen" and features) or, for disjoint models, a row per
     round ("arm" and features), and the answer is the coefficients of a linear model.

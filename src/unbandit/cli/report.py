@@ -74,7 +74,7 @@ def report(
     those of unbandit estimate; with --population those of unbandit population, and the report has its table, a forest
     plot and every participant. With --features it is about the coefficients of a linear model.
 
-    Example:  unbandit report log.csv --rule ucb:alpha=0.25 --best-mean 1 --sigma 0.14 -o report.html
+    Example:  unbandit report log.csv --rule ucb1 --sigma 0.5 -o report.html
     """
     from unbandit import reporting
     from unbandit.files import write_table
