@@ -2,7 +2,8 @@
 
 The numbers are fitted once (`inference.parameters`). The answer is that of the rule at their medians, with the
 intervals of a mixture: the same is estimated under equally likely values of the numbers, and every interval is that of
-all of these together. It is the same for closed forms, whose intervals are mixed, and for posteriors, whose draws are.
+all of these together. It is the same for closed forms, whose intervals are mixed, and for posteriors, whose draws are:
+these take longer, so there are draws under a few values only, which are moved to all others.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from unbandit.estimators.arguments import as_log, check_numbers, horizons, known
 from unbandit.estimators.posterior import posterior_row, settled_prior
 from unbandit.fit import fitted_notice
 from unbandit.inference import Posterior
+from unbandit.inference.draws import draws_between
 from unbandit.inference.parameters import ParameterPosterior, fit_family
+from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.progress import interruptible
 from unbandit.result import Columns, Estimate, marked
@@ -32,7 +35,7 @@ from unbandit.result import Columns, Estimate, marked
 Numbers = NDArray[np.float64]
 Options = dict[str, Any]  # of `estimate`, or of `posterior`
 
-MIXED, MIXED_DRAWN = 41, 5  # values of the rule's numbers over which intervals, and draws, are mixed
+MIXED, MIXED_DRAWN = 41, 5  # values of the rule's numbers at which intervals, and draws, are made
 SPREAD = 199  # quantiles of one interval that stand for its distribution
 POSTERIOR_OPTIONS = ("prior", "sigma", "bernoulli", "best_mean", "anchor", "horizon", "pool", "particles")
 
@@ -129,21 +132,25 @@ def mixed_posterior(
     posterior: Callable[..., Posterior], record: ActionLog, centre: Posterior, found: ParameterPosterior,
     options: Options,
 ) -> Posterior:  # fmt: skip
-    """Add draws under other values of the rule's numbers to those at their medians, as many under each."""
+    """Average over the rule's numbers: by draws at their medians and under some other values, moved to all others."""
     clouds, draws, arms = centre.means.shape
+    if not found.axes:
+        return replace(centre, fitted=found.fitted)
     single = options | {"clouds": 1, "draws": clouds * draws, "check": False}
-    medians, rules = found.rule, found.rules(MIXED_DRAWN)
-    nearest = min(range(len(rules)), key=lambda at: _distance(rules[at], medians, found))
-    others = [
-        _quiet(posterior, record, rule, single).means.reshape(clouds, draws, arms)
-        for at, rule in enumerate(rules)
-        if at != nearest  # the one at the medians stands for it
+    points, medians = found.points(MIXED_DRAWN), found.medians
+    nearest = int(np.square(points - medians).sum(axis=1).argmin())
+    points[nearest] = medians
+    means = [
+        centre.means
+        if at == nearest
+        else _quiet(posterior, record, found.rule_at(point), single).means.reshape(clouds, draws, arms)
+        for at, point in enumerate(points)
     ]
-    return replace(centre, means=np.concatenate([centre.means, *others], axis=1), fitted=found.fitted)
-
-
-def _distance(rule: Demonstrator, other: Demonstrator, found: ParameterPosterior) -> float:
-    return float(sum(abs(np.log(getattr(rule, axis.name) / getattr(other, axis.name))) for axis in found.axes))
+    generator = np.random.default_rng([options.get("seed") or 0, 6])
+    bounded = isinstance(centre.noise, Bernoulli)
+    at, everywhere = found.values(points), found.values(found.places)
+    spread = draws_between(np.array(means), at, everywhere, found.weights, generator, bounded=bounded)
+    return replace(centre, means=spread, fitted=found.fitted)
 
 
 def _quiet(answer: Callable[..., Any], record: ActionLog, rule: Demonstrator, options: Options) -> Any:

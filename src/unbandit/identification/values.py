@@ -20,8 +20,8 @@ from unbandit.inference import Posterior, infer
 from unbandit.inference.check import AnsweredMeans, check_log
 from unbandit.inference.clouds import one_look_ahead
 from unbandit.inference.filter import log_mean
-from unbandit.inference.parameters import evidence_density, narrowed, spread_quantiles
 from unbandit.inference.prior import belief_of
+from unbandit.inference.surface import evidence_density, narrowed, spread_quantiles
 
 DRAWS = 1_000  # per cloud, of values and for simulations
 PARTICLES = 200  # per cloud, unless their number was given; where a cloud collapses, as many as a posterior has

@@ -254,3 +254,59 @@ def movements(
         for arm, share in zip(places.tolist(), steadied.tolist(), strict=True):
             result.append(Movement(quantity, arm, share * float(half[arm]), share))
     return result
+
+
+def draws_between(
+    means: NDArray[np.float64], points: NDArray[np.float64], places: NDArray[np.float64], weights: NDArray[np.float64],
+    generator: np.random.Generator, *, bounded: bool = False,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Return draws averaged over numbers of a rule, of which there are draws under a few values only.
+
+    Draws alone would end where these few values do, and so would intervals. So each goes from the value that it was
+    drawn under, the nearest, to one among all that are possible, by as much as mean and deviation of the draws differ
+    between the values.
+
+    Parameters
+    ----------
+    means
+        Draws under each value: (values, clouds, draws, arms).
+    points, places, weights
+        The values, (values, numbers), and what is possible: places, (places, numbers), with weights that sum to 1.
+    bounded
+        Whether means are between 0 and 1.
+    """
+    values, clouds, draws, arms = means.shape
+    scale = np.maximum(np.sqrt(weights @ np.square(places - weights @ places)), 1e-12)
+    if bounded:
+        inside = np.clip(means, 1e-12, 1 - 1e-12)
+        means = np.log(inside / (1 - inside))
+    flat = means.reshape(values, -1, arms)
+    middle, deviation = flat.mean(axis=1), np.maximum(flat.std(axis=1), 1e-12)
+    drawn = generator.choice(len(places), size=(clouds, values * draws), p=weights)
+    nearest = np.square((places[:, None] - points) / scale).sum(axis=2).argmin(axis=1)[drawn]
+    which = np.empty_like(drawn)
+    for cloud, value in np.ndindex(clouds, values):
+        own = nearest[cloud] == value
+        turns = [generator.permutation(draws) for _ in range(-(-int(own.sum()) // draws))]
+        which[cloud, own] = np.concatenate([*turns, np.empty(0, np.int64)])[: own.sum()]
+    start = means[nearest, np.arange(clouds)[:, None], which] - middle[nearest]
+    shift = _between(points, middle, places)[drawn] - _between(points, middle, points)[nearest]
+    there, here = (
+        _between(points, deviation, at).clip(deviation.min(axis=0), deviation.max(axis=0)) for at in (places, points)
+    )
+    moved = middle[nearest] + start * there[drawn] / here[nearest] + shift
+    return np.asarray(1 / (1 + np.exp(-moved)) if bounded else moved)
+
+
+def _between(
+    points: NDArray[np.float64], known: NDArray[np.float64], places: NDArray[np.float64]
+) -> NDArray[np.float64]:  # fmt: skip
+    """Return what is known at points, (points, anything), at other places: along straight lines, or on a plane."""
+    if points.shape[1] > 1:
+        terms = [np.column_stack([np.ones(len(each)), each]) for each in (points, places)]
+        return np.asarray(terms[1] @ np.linalg.lstsq(terms[0], known, rcond=None)[0])
+    order = np.argsort(points[:, 0])
+    x, y = points[order, 0], known[order]
+    after = np.clip(np.searchsorted(x, places[:, 0]), 1, len(x) - 1)
+    share = (places[:, 0] - x[after - 1]) / np.maximum(x[after] - x[after - 1], 1e-12)
+    return np.asarray(y[after - 1] + share[:, None] * (y[after] - y[after - 1]))

@@ -1,19 +1,17 @@
 """Numbers of a rule fitted from a log: how probable the log is under each value, and what that leaves possible.
 
-The logarithm of a log's evidence is computed on a grid of values that narrows around its top: decisions of an index
-rule are predicted one by one (`inference.decisions`), randomised rules are filtered (`inference.clouds`). A smooth
-surface through the points, a quadratic trend and a Gaussian process for what it leaves over, averages the Monte-Carlo
-errors; what is left of them widens the result. The prior is flat in the logarithm of a number, over a wide range.
-A log under which the end of that range is as probable as anything else does not show the number: that is refused.
+The logarithm of a log's evidence is computed at some values (`inference.surface`): decisions of an index rule are
+predicted one by one (`inference.decisions`), randomised rules are filtered (`inference.clouds`). The prior is flat in
+the logarithm of a number, over a wide range. A log under which the end of that range is as probable as anything else
+does not show the number: that is refused.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +28,16 @@ from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import Prior, belief_of
 from unbandit.inference.rivals import predicts
 from unbandit.inference.steps import opening_chance, reading_of
+from unbandit.inference.surface import (
+    CLOUDS,
+    WINDOW,
+    evidence_density,
+    narrowed,
+    principal_axes,
+    quadratic_terms,
+    quantile,
+    spread_quantiles,
+)
 from unbandit.inference.whole_numbers import settled_whole_numbers
 from unbandit.instance import Noise
 from unbandit.log import ActionLog
@@ -42,17 +50,10 @@ REACH = 128.0  # how far the range goes beyond usual values, as a factor
 COARSE = {1: 13, 2: 7}  # values of each number in the first grid, by how many are fitted
 FINE = {1: 9, 2: 5}  # and in those after it
 ENOUGH = {1: 9, 2: 18}  # values near the top after which the grid is not narrowed any further
-ROUNDS = 5  # grids after the first, at most
-WINDOW, LEAST = 8.0, 25.0  # nats below the top, up to which values count, and to which smaller ones are cut
 OPEN_END = 3.0  # nats below the top, within which the end of a range must not be
 MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is said not to show a number
 PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
-CLOUDS, FILTERS = 3, 2  # such clouds under each value near the top; their differences show the Monte-Carlo error
-DENSE = {1: 401, 2: 61}  # places along each number at which the density is known
-MOST_VARIANCE = 1.0  # of the surface, as far as it widens the density
-LENGTHS, AMPLITUDES, ERRORS = (0.4, 0.8, 1.6), (0.05, 0.5, 2.0, 8.0, 20.0), (1.0, 1.5, 2.5)
-"""Lengths and sizes of what is left over the trend, and factors of the Monte-Carlo error: the likeliest are taken."""
-LEAST_ERROR = 0.03  # of a log evidence
+FILTERS = 2  # such clouds that filter under each value near the top
 
 BY_DECISIONS = "decisions, predicted one by one"
 BY_FILTER = "evidence, by a particle filter"
@@ -99,33 +100,36 @@ class ParameterPosterior:
         return rule
 
     @property
+    def medians(self) -> Numbers:
+        """Return the median of each number, in x."""
+        return np.array([quantile(self.places[:, at], self.weights, 0.5) for at in range(len(self.axes))])
+
+    @property
     def rule(self) -> Demonstrator:
         """Return the rule at the medians."""
-        return self.rule_at(np.array([self.quantile(at, 0.5) for at in range(len(self.axes))]))
+        return self.rule_at(self.medians)
 
-    def quantile(self, axis: int, share: float) -> float:
-        """Return a quantile of one number, in x."""
-        return _quantile(self.places[:, axis], self.weights, share)
-
-    def rules(self, count: int) -> list[Demonstrator]:
-        """Return equally likely rules, which have together the mean and the covariance of all.
+    def points(self, count: int) -> Numbers:
+        """Return equally likely places, (places, numbers), which have together the mean and the covariance of all.
 
         Of one number `count` quantiles, a little further apart than they are; of two the centre and both ways along
         the principal axes.
         """
-        if not self.axes:
-            return [self.rule]
         if len(self.axes) == 1:
             points = spread_quantiles(self.places[:, 0], self.weights, count)[:, None]
         else:
-            centre = self.weights @ self.places
-            offsets = self.places - centre
-            covariance = (self.weights[:, None] * offsets).T @ offsets
-            values, vectors = np.linalg.eigh(covariance)
-            ways = (vectors * np.sqrt(np.maximum(values, 0.0))).T * math.sqrt((2 * len(self.axes) + 1) / 2)
+            centre, ways = principal_axes(self.places, self.weights)
+            ways = ways * math.sqrt((2 * len(self.axes) + 1) / 2)
             points = np.vstack([centre, centre + ways, centre - ways])
-        lows, highs = [axis.low for axis in self.axes], [axis.high for axis in self.axes]
-        return [self.rule_at(np.clip(point, lows, highs)) for point in points]
+        return np.clip(points, [axis.low for axis in self.axes], [axis.high for axis in self.axes])
+
+    def values(self, places: Numbers) -> Numbers:
+        """Return the numbers at some places."""
+        return np.where([axis.linear for axis in self.axes], places, np.exp(places))
+
+    def rules(self, count: int) -> list[Demonstrator]:
+        """Return the rules at equally likely places."""
+        return [self.rule_at(point) for point in self.points(count)]
 
 
 def fit_family(
@@ -326,44 +330,6 @@ def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Num
     return xs, values, math.sqrt(float(np.mean(variances))) if variances else 0.0
 
 
-def narrowed(
-    evidence: Callable[[Numbers, int], float], known: Mapping[tuple[float, ...], float], lines: Sequence[Numbers],
-    fine: int, enough: int, again: Callable[[dict[tuple[float, ...], float]], None] | None = None,
-) -> tuple[Numbers, Numbers]:  # fmt: skip
-    """Compute the evidence on a grid, given by its lines along each number, and on narrower ones around its top.
-
-    `known` has what was computed before, at least the ends. Grids have about `fine` places along each number, and are
-    not narrowed any further after `enough` of them lie near the top; `again` corrects the first one. Returns all places
-    in the smallest box that has those within the window below the top, and their log evidences; none where no place
-    explains the log.
-    """
-    values, free = dict(known), len(lines)
-    for turn in range(ROUNDS + 1):
-        centre = np.array([line.mean() for line in lines])
-        for x in sorted(product(*lines), key=lambda x: float(np.abs(np.array(x) - centre).sum())):
-            if x not in values:
-                values[x] = evidence(np.array(x), 1 if turn == 0 else CLOUDS)
-        if turn == 0 and again is not None:
-            again(values)
-        top = max(values.values())
-        if top == -math.inf:
-            return np.empty((0, free)), np.empty(0)
-        near = np.array([x for x, value in values.items() if value > top - WINDOW])
-        if turn == ROUNDS or ((turn > 0 or known) and len(near) >= enough):
-            break
-        ends = []
-        for at in range(free):
-            tried = np.unique([x[at] for x in values])
-            below, above = tried[tried < near[:, at].min()], tried[tried > near[:, at].max()]
-            low = below[-1] if below.size else near[:, at].min()
-            high = above[0] if above.size else near[:, at].max()
-            ends.append((low, high))
-        count = fine + turn % 2  # other places where the ends are the same
-        lines = [np.linspace(low, high, count + 2)[1:-1] for low, high in ends]
-    within = [x for x in values if (near.min(axis=0) <= np.array(x)).all() and (np.array(x) <= near.max(axis=0)).all()]
-    return np.array(within), np.array([max(values[x], top - LEAST) for x in within])
-
-
 def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> None:
     """Compute the evidence of all that is near the top by more clouds: the best of many single ones was lucky."""
     evidence.best, asked = None, set[tuple[float, ...]]()
@@ -372,82 +338,14 @@ def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> N
         values[left[0]] = evidence(np.array(left[0]), CLOUDS)
 
 
-# The density
-
-
-def evidence_density(xs: Numbers, values: Numbers, error: float) -> tuple[Numbers, Numbers]:
-    """Return places within the range of the points, and the density there, up to a factor."""
-    low, high = xs.min(axis=0), xs.max(axis=0)
-    count = DENSE[xs.shape[1]]
-    places = np.array(list(product(*(np.linspace(*ends, count) for ends in zip(low, high, strict=True)))))
-    scale = np.maximum((high - low) / 2, 1e-12)
-    centre = (low + high) / 2
-    mean, variance = _surface((xs - centre) / scale, values, (places - centre) / scale, error)
-    log_density = mean + np.minimum(variance, MOST_VARIANCE) / 2
-    return places, np.exp(log_density - log_density.max())
-
-
-def _surface(at: Numbers, values: Numbers, places: Numbers, error: float) -> tuple[Numbers, Numbers]:
-    """Return the mean and the variance of a smooth function at some places, given its values with errors at others.
-
-    Errors are at least as large as clouds differ by (`error`): by the values alone, a few errors pass for a narrow top.
-
-    Universal kriging: a quadratic trend and a Gaussian process, whose sizes maximise the restricted likelihood.
-    """
-    best, answer = -math.inf, (np.zeros(len(places)), np.zeros(len(places)))
-    trend, elsewhere = _quadratic(at), _quadratic(places)
-    apart = np.square(at[:, None] - at[None]).sum(axis=2)
-    across = np.square(places[:, None] - at[None]).sum(axis=2)
-    errors = [max(error, LEAST_ERROR) * factor for factor in ERRORS]
-    for length, amplitude, error in product(LENGTHS, AMPLITUDES, errors):
-        kernel = amplitude**2 * np.exp(-apart / (2 * length**2))
-        factor = np.linalg.cholesky(kernel + error**2 * np.eye(len(at)))
-        solved = np.linalg.solve(factor, np.column_stack([trend, values]))
-        design, target = solved[:, :-1], solved[:, -1]
-        information = design.T @ design
-        coefficients = np.linalg.solve(information, design.T @ target)
-        left = target - design @ coefficients
-        likelihood = -np.log(np.diag(factor)).sum() - np.linalg.slogdet(information)[1] / 2 - left @ left / 2
-        if likelihood > best:
-            best = likelihood
-            near = amplitude**2 * np.exp(-across / (2 * length**2))
-            reach = np.linalg.solve(factor, near.T)
-            rest = elsewhere - reach.T @ design
-            mean = elsewhere @ coefficients + reach.T @ left
-            spread = np.einsum("ij,ji->i", rest, np.linalg.solve(information, rest.T))
-            answer = mean, np.maximum(amplitude**2 - np.square(reach).sum(axis=0), 0.0) + spread
-    return answer
-
-
-def _quadratic(at: Numbers) -> Numbers:
-    """Return the terms of a quadratic function."""
-    free = at.shape[1]
-    products = [at[:, one] * at[:, other] for one in range(free) for other in range(one, free)]
-    return np.column_stack([np.ones(len(at)), at, *products])
-
-
-def spread_quantiles(x: Numbers, weights: Numbers, count: int) -> Numbers:
-    """Return equally likely places that have together the mean and the deviation of all: quantiles, a little apart."""
-    points = np.array([_quantile(x, weights, (at + 0.5) / count) for at in range(count)])
-    deviation = math.sqrt(float(weights @ np.square(x - weights @ x)))
-    return np.asarray(points.mean() + (points - points.mean()) * deviation / max(float(points.std()), 1e-12))
-
-
-def _quantile(x: Numbers, weights: Numbers, share: float) -> float:
-    """Return a quantile of places with weights."""
-    order = np.argsort(x, kind="stable")
-    below = np.cumsum(weights[order]) - weights[order] / 2
-    return float(np.interp(share, below, x[order]))
-
-
 def _fitted_number(axis: Axis, x: Numbers, weights: Numbers, level: float, method: str) -> FittedNumber:
-    middle, low, high = (axis.value(_quantile(x, weights, share)) for share in (0.5, 0.5 - level / 2, 0.5 + level / 2))
+    middle, low, high = (axis.value(quantile(x, weights, share)) for share in (0.5, 0.5 - level / 2, 0.5 + level / 2))
     return FittedNumber(axis.name, middle, low, high, method)
 
 
 def _refuse_spikes(family: RuleFamily, xs: Numbers) -> None:
     """Refuse an evidence that is large at too few places for a smooth surface: errors decided where its top is."""
-    trend = _quadratic((xs - xs.mean(axis=0)) / np.maximum(xs.std(axis=0), 1e-12))
+    trend = quadratic_terms((xs - xs.mean(axis=0)) / np.maximum(xs.std(axis=0), 1e-12))
     if np.linalg.matrix_rank(trend) < trend.shape[1]:
         raise NotIdentifiable(
             f"{family}: the log does not show {family.title}: the Monte-Carlo errors of its evidence are larger than "
@@ -462,7 +360,7 @@ def _refuse_open_ends(
     """Refuse a log under which the end of a range is nearly as probable as anything else."""
     for at, axis in enumerate(axes):
         x, tail = places[:, at], (1 - level) / 2
-        low, high = (axis.value(_quantile(x, weights, share)) for share in (tail, 1 - tail))
+        low, high = (axis.value(quantile(x, weights, share)) for share in (tail, 1 - tail))
         known = np.unique(x)
         marginal = np.array([weights[x == each].sum() for each in known])
         likely = marginal > marginal.max() * math.exp(-OPEN_END)

@@ -9,6 +9,8 @@ import pytest
 import unbandit as ub
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.estimators.family import mixed_interval
+from unbandit.inference.draws import draws_between
+from unbandit.inference.surface import principal_axes, spread_quantiles
 from unbandit.inference.whole_numbers import settled_whole_numbers
 
 INSTANCE = ub.Instance([1.0, 0.6, 0.2], 0.5)
@@ -149,3 +151,43 @@ def test_a_log_without_an_opening_is_refused():
     log = ub.ActionLog.from_codes(np.array([0, 0, 0, 1, 2]), ("A", "B", "C"))
     with pytest.raises(ub.InferenceError, match="does not begin like that"):
         ub.estimate(log, "ucb:alpha=0.25,initial=fit", sigma=0.5)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_draws_between_values_reach_as_far_as_the_number_does(bounded):
+    generator = np.random.default_rng(3)
+    places = np.linspace(-2.0, 2.0, 401)[:, None]
+    weights = np.exp(-0.5 * (places[:, 0] / 0.5) ** 2)
+    weights /= weights.sum()
+    points = spread_quantiles(places[:, 0], weights, 5)[:, None]
+    # one arm is as the number is, one follows it with noise, and one does not
+    errors = generator.normal(0, [1e-6, 0.3, 0.3], (5, 4, 500, 3))
+    means = points[:, None, None] * [1.0, -1.0, 0.0] + errors
+    given = 1 / (1 + np.exp(-means)) if bounded else means
+    moved = draws_between(given, points, places, weights, generator, bounded=bounded)
+    assert moved.shape == (4, 2_500, 3)
+    flat = (np.log(moved / (1 - moved)) if bounded else moved).reshape(-1, 3)
+    np.testing.assert_allclose(flat.mean(axis=0), 0.0, atol=0.03)
+    np.testing.assert_allclose(flat.std(axis=0), [0.5, math.hypot(0.5, 0.3), 0.3], rtol=0.04)
+    np.testing.assert_allclose(np.quantile(flat[:, 0], [0.025, 0.975]), [-0.98, 0.98], rtol=0.05)
+
+
+def test_draws_between_values_of_two_numbers_have_their_covariance():
+    generator = np.random.default_rng(4)
+    places = generator.normal(size=(4_000, 2)) @ [[0.3, 0.2], [0.0, 0.1]]
+    weights = np.full(4_000, 1 / 4_000)
+    centre, ways = principal_axes(places, weights)
+    points = np.vstack([centre, centre + math.sqrt(2.5) * ways, centre - math.sqrt(2.5) * ways])
+    means = points[:, None, None] + generator.normal(0, 0.01, (5, 4, 500, 2))
+    moved = draws_between(means, points, places, weights, generator).reshape(-1, 2)
+    np.testing.assert_allclose(np.cov(moved.T), np.cov(places.T), rtol=0.06)
+    np.testing.assert_allclose(np.quantile(moved, 0.975, axis=0), np.quantile(places, 0.975, axis=0), rtol=0.06)
+
+
+def test_gaps_are_as_uncertain_as_the_temperature_that_they_are_in_proportion_to():
+    log = ub.Softmax(temperature=0.4).demonstrate(ub.Instance([1.0, 0.4], 0.3), 500, seed=1)
+    found = ub.posterior(log, "softmax:fit", sigma=0.3, particles=100, draws=500, check=False)
+    (temperature,) = found.fitted
+    low, middle, high = np.quantile(found.gaps[..., 1], [0.025, 0.5, 0.975])
+    assert middle / low > 0.95 * temperature.value / temperature.low
+    assert high / middle > 0.95 * temperature.high / temperature.value

@@ -10,7 +10,8 @@ import unbandit as ub
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.inference import usual_prior
-from unbandit.inference.parameters import Axis, _narrowed, _refuse_spikes, _surface, evidence_density, fit_family
+from unbandit.inference.parameters import Axis, _narrowed, _refuse_spikes, fit_family
+from unbandit.inference.surface import _surface, evidence_density
 
 NOISE = ub.Gaussian(0.5)
 PRIOR = usual_prior(NOISE, None)
