@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from unbandit.contexts.clouds import run_clouds
-from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of
+from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of, rough_evidence
 from unbandit.errors import Notice
 from unbandit.fit import Check
 from unbandit.formatting import number
@@ -25,7 +25,7 @@ OTHER_NOISE = (0.5, 2.0)  # times the assumed one
 OWN_WEIGHT, RANDOM_WEIGHT = 0.5, 0.1  # of rivals of the rule's own kind together, and of choices at random
 CONFIRMED = 3  # rivals whose evidence is computed by particles, before a rule is said not to fit
 MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of the part that is checked
-PARTICLES, PASSES = 500, 12  # of a cloud for a part, and through the log for a rival
+PARTICLES = 500  # of a cloud for a part
 CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still be named
 
 
@@ -41,7 +41,7 @@ def check_record(
         approximation = approximate(part, path_of(part, sigma=sigma, prior=prior))
         log_evidence = run_clouds(approximation, particles=PARTICLES, clouds=2, seed=seed).log_evidence[0]
     rivals = _rivals(part, name, sigma, prior)
-    evidences = np.array([_evidence(each, noise, prior) for _, each, noise, _ in rivals])
+    evidences = np.array([rough_evidence(each, noise, prior) for _, each, noise, _ in rivals])
     names = [*(text for text, *_ in rivals), "a choice at random"]
     log_weights = np.log([*(weight for *_, weight in rivals), RANDOM_WEIGHT])
     values = np.append(evidences, -float(np.log(np.diff(part.offsets)).sum()))
@@ -124,12 +124,3 @@ def _rivals(
     ]  # fmt: skip
     weights = [OWN_WEIGHT / len(rivals)] * len(rivals) + [(1 - OWN_WEIGHT - RANDOM_WEIGHT) / len(others)] * len(others)
     return [(*each, weight) for each, weight in zip(rivals + others, weights, strict=True)]
-
-
-def _evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
-    """Return a rival's log evidence, approximately; minus infinity where it cannot have made the first choices."""
-    path = path_of(record, sigma=sigma, prior=prior)
-    if record.kind == UCB and (path.bounds[: path.first_row[path.first_choice[1]]] > 0).any():
-        return -math.inf
-    value = approximate(record, path, passes=PASSES).log_evidence
-    return value if math.isfinite(value) and value < 1e-6 else -math.inf

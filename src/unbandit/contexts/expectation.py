@@ -6,7 +6,7 @@ later choices given a state; and forwards, for sites that have the moments of th
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,9 @@ FIRST_STEP, LATER_STEP, CAREFUL_STEP = 1.0, 0.8, 0.3  # share of the way to the 
 CAREFUL_AFTER = 15  # passes
 WIDE_SHARE = 0.6  # of the sites' precision that particles are drawn by: from too wide an approximation, not too narrow
 GREEDY_SHARE = 0.3  # the same where a choice may be a random one, whose tails are heavier
+ROUGH_PASSES = 15  # for evidence that is only compared
+RELUCTANCE = 1.0  # nats by which choices must be more probable if rewards were rounded, so that this is assumed
+MOST_DIGITS = 6  # of rewards that may be rounded ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,8 @@ class ChoiceRecord:
         Whether the first of several offers wins a tie.
     rewards
         Those that the record has, NaN where hidden; empty if all are.
+    rounded_to
+        What these are multiples of, if the learner had them in full and the record has them rounded; else 0.
     """
 
     vectors: Numbers
@@ -53,6 +58,12 @@ class ChoiceRecord:
     ridge: float = 1.0
     first_wins: bool = True
     rewards: Numbers = field(default_factory=lambda: np.zeros(0))
+    rounded_to: float = 0.0
+
+    @property
+    def reluctance(self) -> float:
+        """Return by how many nats the choices must be more probable with rounded rewards than with those as given."""
+        return RELUCTANCE if self.rounded_to else 0.0
 
     @property
     def one_by_one(self) -> bool:
@@ -96,7 +107,7 @@ def path_of(record: ChoiceRecord, *, sigma: float, prior: float) -> LinearPath:
     """Return the path of a record, for rewards with the deviation `sigma` and coefficients from `N(0, prior^2)`."""
     rounds, size = record.chosen.size, record.vectors.shape[1]
     rows = record.vectors.shape[0] - rounds
-    length = size + (record.rewards.size > 0)  # of a state
+    length = size + (record.rewards.size > 0) + (size if record.rounded_to > 0 else 0)  # of a state
     path = LinearPath(
         gains=np.zeros((rounds, length)), rows=np.zeros((rows, length)), bounds=np.zeros(rows),
         widths=np.zeros(record.vectors.shape[0]), first_row=np.zeros(rounds + 1, np.int64),
@@ -106,7 +117,7 @@ def path_of(record: ChoiceRecord, *, sigma: float, prior: float) -> LinearPath:
     strict = record.kind == GREEDY and record.first_wins
     lay_path(
         record.vectors, record.offsets, record.chosen, record.known, record.rewards, record.ridge, alpha, sigma, prior,
-        strict, path,
+        record.rounded_to / math.sqrt(12), strict, path,
     )  # fmt: skip
     return path
 
@@ -122,6 +133,45 @@ def log_rewards(record: ChoiceRecord, sigma: float, prior: float) -> float:
     spread = values @ values - target @ np.linalg.solve(precision, target)
     volume = np.linalg.slogdet(precision)[1] - size * math.log(ratio)
     return float(-0.5 * (count * math.log(2 * math.pi * sigma**2) + volume + spread / sigma**2))
+
+
+def step_of(rewards: Numbers) -> float:
+    """Return the largest number of which all known rewards are multiples; 0 where they have many digits, or are 0.
+
+    >>> step_of(np.array([0.5, np.nan, 1.25])), step_of(np.array([0.1, 0.123456789]))
+    (0.25, 0.0)
+    """
+    values = rewards[np.isfinite(rewards)]
+    if not values.any():
+        return 0.0
+    first = math.floor(math.log10(np.abs(values).max()))
+    for power in range(first, first - MOST_DIGITS, -1):
+        units = values / 10.0**power
+        whole = np.rint(units)
+        if np.abs(units - whole).max() < 1e-6:
+            return float(np.gcd.reduce(whole.astype(np.int64))) * 10.0**power
+    return 0.0
+
+
+def readings(record: ChoiceRecord, sigma: float) -> tuple[ChoiceRecord, ...]:
+    """Return a record, and the same with rewards that were rounded after the learner had them, where they look so.
+
+    A step of more than `sigma` is taken to be the rewards' own: that of ratings, or of yes and no.
+    """
+    step = step_of(record.rewards)
+    return (record, replace(record, rounded_to=step)) if 0 < step <= sigma else (record,)
+
+
+def rough_evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
+    """Return the log evidence of the choices, approximately; minus infinity where the rule cannot have made the first.
+
+    It is the log of a probability, unless the passes diverged.
+    """
+    path = path_of(record, sigma=sigma, prior=prior)
+    if record.kind == UCB and impossible_at_first(path) is not None:
+        return -math.inf
+    value = approximate(record, path, passes=ROUGH_PASSES).log_evidence
+    return value if math.isfinite(value) and value < 1e-6 else -math.inf
 
 
 def impossible_at_first(path: LinearPath) -> int | None:

@@ -11,18 +11,17 @@ from dataclasses import replace
 import numpy as np
 
 from unbandit.contexts.clouds import PathClouds, run_clouds
-from unbandit.contexts.expectation import Approximation, ChoiceRecord, approximate, impossible_at_first, path_of
+from unbandit.contexts.expectation import Approximation, ChoiceRecord, approximate, path_of, readings, rough_evidence
 from unbandit.errors import NotIdentifiable
 from unbandit.fit import FittedNumber
 from unbandit.formatting import number
 from unbandit.kernels.compile import Numbers
-from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, UCB
+from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX
 
 FARTHEST, CELLS = 60.0, 24  # the grid reaches so many times beyond the usual number, both ways, in so many cells
 COUNTS = 9.0  # nats below the largest evidence up to which a value counts
 NODES = 9  # values at which clouds compute the evidence
 FEWEST = 250  # particles of a cloud at one of them
-PASSES = 15  # through the log for the evidence of a value
 
 
 def fit_strength(
@@ -37,7 +36,11 @@ def fit_strength(
         Where values at an end of the grid are as probable as others: the log does not show the number.
     """
     grid = _grid(record, sigma, prior)
-    rough = np.array([_rough_evidence(replace(record, strength=value), sigma, prior) for value in grid])
+    candidates = [
+        (each, np.array([rough_evidence(replace(each, strength=value), sigma, prior) for value in grid]))
+        for each in readings(record, sigma)
+    ]
+    record, rough = max(candidates, key=lambda candidate: candidate[1].max() - candidate[0].reluctance)
     if not np.isfinite(rough).any():
         raise NotIdentifiable(
             f"No value of {name} explains the first choices of the log.",
@@ -76,14 +79,6 @@ def _grid(record: ChoiceRecord, sigma: float, prior: float) -> Numbers:
     usual = 0.1 if record.kind == GREEDY else 0.2 * scale if record.kind == SOFTMAX else 2 * sigma
     most = 0.95 / usual if record.kind == GREEDY else FARTHEST
     return np.asarray(usual * np.exp(np.linspace(-math.log(FARTHEST), math.log(most), CELLS + 1)))
-
-
-def _rough_evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
-    path = path_of(record, sigma=sigma, prior=prior)
-    if record.kind == UCB and impossible_at_first(path) is not None:
-        return -math.inf
-    value = approximate(record, path, passes=PASSES).log_evidence
-    return value if math.isfinite(value) and value < 1e-6 else -math.inf  # the log of a probability, unless it diverged
 
 
 def _approximation(record: ChoiceRecord, sigma: float, prior: float) -> Approximation:

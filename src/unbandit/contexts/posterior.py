@@ -21,6 +21,9 @@ from unbandit.contexts.expectation import (
     impossible_at_first,
     log_rewards,
     path_of,
+    readings,
+    rough_evidence,
+    step_of,
 )
 from unbandit.contexts.log import ContextLog
 from unbandit.contexts.parameters import fit_strength
@@ -29,6 +32,7 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.fit import UNCHECKED, Check, FittedNumber, fitted_notice
 from unbandit.formatting import counted
+from unbandit.formatting import number as number_text
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 from unbandit.kernels.simulate_linear import GREEDY, UCB
 from unbandit.progress import interruptible
@@ -188,7 +192,7 @@ def context_posterior(
     Parameters
     ----------
     log
-        One demonstration. Rewards that it has are used.
+        One demonstration. Rewards that it has are used, also if they were rounded after the learner had them.
     rule
         The rule that made it, with its numbers: `LinUCB`, `LinTS`, `LinEpsilonGreedy` or `LinSoftmax`, or its text. The
         number that says how much it explores may be `FIT`.
@@ -244,11 +248,11 @@ def context_posterior(
                 seed=seed, threads=threads,
             )
         )  # fmt: skip
-        record, fitted = approximation.record, (value,)
-        rule_at = family.at({family.kind.tuning: record.strength})
+        fitted = (value,)
+        rule_at = family.at({family.kind.tuning: approximation.record.strength})
     else:
         found, approximation = interruptible(lambda: _run(record, rule_at, sigma, prior, number, seed, threads))
-    evidence = found.log_evidence[0]
+    evidence, record = found.log_evidence[0], approximation.record
     fit = UNCHECKED
     if check:
         fit = interruptible(
@@ -256,7 +260,7 @@ def context_posterior(
         )
     answer = _answer(found, approximation, log, str(given), design, sigma, prior, level, seed)
     said = (fitted_notice(fitted, level),) if fitted else ()
-    notices = (*misfit_notice(fit, str(rule_at)), *answer.notices, *said)
+    notices = (*misfit_notice(fit, str(rule_at)), *answer.notices, *_rounded(record), *said)
     return replace(answer, check=fit, fitted=fitted, notices=notices)
 
 
@@ -296,11 +300,15 @@ def _run(
             f"{rule} chooses another offer in this round, before it knows any reward.", round=first + 1,
             remedy="Another rule made the record, or one with other numbers.",
         )  # fmt: skip
+    several = readings(record, sigma)
+    if len(several) > 1:
+        record = max(several, key=lambda each: rough_evidence(each, sigma, prior) - each.reluctance)
+        path = path_of(record, sigma=sigma, prior=prior)
     approximation = approximate(record, path)
     if not math.isfinite(approximation.log_start):
         raise InferenceError(
             f"the approximation of the hidden rewards under {rule} did not settle.",
-            remedy="Another rule or other parameters made the record, or its features have very different sizes.",
+            remedy=f"{_causes(record, sigma)}; or its features have very different sizes.",
         )
     found = run_clouds(approximation, particles=particles, clouds=CLOUDS, seed=seed, threads=threads)
     if any(found.died):
@@ -310,9 +318,33 @@ def _run(
         raise InferenceError(
             f"none of {MORE * particles:,} particles explains the record so far under {rule}.",
             round=int(path.first_choice[state]) + 1,
-            remedy="Another rule or other parameters made it, or it takes more particles.",
+            remedy=f"{_causes(record, sigma)}; or it takes more particles.",
         )
     return found, approximation
+
+
+def _causes(record: ChoiceRecord, sigma: float) -> str:
+    """Name what makes a record impossible for a rule: another rule, or rewards that are not as assumed."""
+    text = "Another rule or other parameters made the record; "
+    step = step_of(record.rewards)
+    if step > sigma:
+        return (
+            f"{text}or its rewards, multiples of {number_text(step)}, were rounded more coarsely than sigma allows for"
+        )
+    if np.isfinite(record.rewards).any():
+        return f"{text}or its rewards are not those that the learner had"
+    return f"{text}or its rewards are far from normal, with few values or rare large ones"
+
+
+def _rounded(record: ChoiceRecord) -> list[Notice]:
+    """Say that rewards are taken to have been rounded after the learner had them."""
+    if not record.rounded_to:
+        return []
+    text = (
+        f"The rewards in the log are multiples of {number_text(record.rounded_to)}. The choices are more probable if "
+        "the learner had them before they were rounded: this is assumed."
+    )
+    return [Notice("rounded-rewards", text)]
 
 
 def _answer(

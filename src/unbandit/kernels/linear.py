@@ -17,6 +17,10 @@ and not the path. With `G = sum x x'` and `r = sum x y` over those that the lear
 
 The state then has a last number 1 that never moves, which the rows multiply by the constant.
 
+Where the record has them rounded and the learner had them in full, `y = rounded + delta e` with standard normal `e` and
+`delta` the step over `sqrt(12)`: what the learner knows has `A^-1 n` more, where `n = delta sum x e` over such rewards
+that it knows. `n` is a part of the state, which these rounds move as others move `m`.
+
 If each comparison is replaced by a Gaussian function of `u`, its *site*, then the probability of all later choices
 given a state is one too, the *twisting function* `psi_t(m) = exp(-m' L m / 2 + h' m)`. `solve_path` computes it from
 the last round to the first; `refine_sites` goes forward and matches the moments of every cut in turn (T. Minka,
@@ -51,7 +55,7 @@ class LinearPath(NamedTuple):
     first_row: Integers  # per round, and the end
     first_choice: Integers  # per state, and the end
     covariance: Numbers  # of theta given all rewards: (coefficients, coefficients)
-    start: Numbers  # the first state: 0, or what known rewards say, and 1
+    start: Numbers  # the first state: 0, or what known rewards say, 0 for what rounding took off them, and 1
 
 
 class PathSites(NamedTuple):
@@ -82,14 +86,14 @@ class PathTwist(NamedTuple):
 @compiled
 def lay_path(
     features: Numbers, starts: Integers, chosen: Integers, known: Integers, rewards: Numbers, ridge: float,
-    alpha: float, sigma: float, prior: float, strict: bool, path: LinearPath,
+    alpha: float, sigma: float, prior: float, rounding_error: float, strict: bool, path: LinearPath,
 ) -> None:  # fmt: skip
     """Fill in a path: `known` is the number of rewards that the learner has in each round, never falling.
 
-    `rewards` are those in the record, NaN where hidden; empty if all are. If `strict`, an offer that ties with one
-    before it has not the largest index.
+    `rewards` are those in the record, NaN where hidden; empty if all are. The learner had them with an error of the
+    deviation `rounding_error` taken off. If `strict`, an offer that ties with one before it has not the largest index.
     """
-    rounds, size = chosen.size, features.shape[1]
+    rounds, size, last = chosen.size, features.shape[1], path.start.size - 1
     ratio = sigma * sigma / (prior * prior)
     learner, observer = np.eye(size) / ridge, np.eye(size) / ratio
     product, difference = np.empty(size), np.empty(size)
@@ -105,7 +109,7 @@ def lay_path(
         times(observer, coming_sum, product)
         for each in range(size):
             path.start[each] = product[each]
-        path.start[size] = 1.0
+        path.start[last] = 1.0
     received, row = 0, 0
     for at in range(rounds):
         while received < known[at]:
@@ -132,9 +136,11 @@ def lay_path(
                 if rewards.size > 0:
                     path.rows[row, each] += dot(coming[each], product)
                     constant -= coming_sum[each] * product[each]
+                if rounding_error > 0.0:
+                    path.rows[row, size + each] = product[each]
                 length += path.rows[row, each] * path.rows[row, each]
             if rewards.size > 0:
-                path.rows[row, size] = constant
+                path.rows[row, last] = constant
             # Indices that are equal but for rounding are equal: ties are common while nothing is known.
             widths = alpha * (path.widths[offer] + path.widths[own])
             rounding = ROUNDING * (widths + prior * math.sqrt(length) + abs(constant))
@@ -143,7 +149,9 @@ def lay_path(
             path.bounds[row] = alpha * (path.widths[offer] - path.widths[own]) - rounding
             row += 1
         if rewards.size > 0 and not math.isnan(rewards[at]):
-            continue  # it moves nothing
+            for each in range(size if rounding_error > 0.0 else 0):
+                path.gains[at, size + each] = rounding_error * features[own, each]
+            continue  # it moves no expectation
         norm = 1.0 + times(observer, features[own], product)
         for each in range(size):
             path.gains[at, each] = sigma * product[each] / math.sqrt(norm)

@@ -33,8 +33,11 @@ def learnt(contexts, chosen, rewards, known):
     return inverse @ (rows.T @ np.array(rewards[:known])), inverse
 
 
-def weighted_runs(contexts, chosen, known, chance, number, generator, given):
-    """Draw coefficients and rewards; return the coefficients, and how probable choices and `given` rewards are."""
+def weighted_runs(contexts, chosen, known, chance, number, generator, given, step=0.0):
+    """Draw coefficients and rewards; return the coefficients, and how probable choices and `given` rewards are.
+
+    The learner had the given ones before they were rounded to multiples of a step.
+    """
     seen, size = np.flatnonzero(np.isfinite(given)), contexts.shape[2]
     rows, values = contexts[seen, chosen[seen]], given[seen]
     covariance = np.linalg.inv(np.eye(size) / PRIOR**2 + rows.T @ rows / SIGMA**2)
@@ -50,7 +53,7 @@ def weighted_runs(contexts, chosen, known, chance, number, generator, given):
         weights = weights * chance(offers, means, inverse, chosen[at])
         rewards[:, at] = theta @ offers[chosen[at]] + SIGMA * generator.standard_normal(number)
         if np.isfinite(given[at]):
-            rewards[:, at] = given[at]
+            rewards[:, at] = given[at] + step * generator.uniform(-0.5, 0.5, number)
     return theta, weights
 
 
@@ -85,23 +88,25 @@ def in_blocks(contexts, arms):
 
 
 @pytest.mark.parametrize(
-    ("kind", "strength", "chance", "known", "disjoint", "seen"),
+    ("kind", "strength", "chance", "known", "disjoint", "seen", "step"),
     [
-        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, ()),
-        (UCB, 0.8, by_bounds, [0, 0, 2, 2, 4, 4], False, ()),
-        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], True, ()),
-        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False, ()),
-        (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False, ()),
-        (THOMPSON, 0.9, by_draws, [0, 1, 2, 3, 4, 5], False, ()),
-        (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], True, ()),
-        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, (0, 3)),
-        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, (0, 1, 2, 3, 4, 5)),
-        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False, (1, 5)),
-        (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False, (0, 2)),
-        (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], False, (0, 1, 4)),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, (), 0.0),
+        (UCB, 0.8, by_bounds, [0, 0, 2, 2, 4, 4], False, (), 0.0),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], True, (), 0.0),
+        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False, (), 0.0),
+        (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False, (), 0.0),
+        (THOMPSON, 0.9, by_draws, [0, 1, 2, 3, 4, 5], False, (), 0.0),
+        (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], True, (), 0.0),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, (0, 3), 0.0),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, (0, 1, 2, 3, 4, 5), 0.0),
+        (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], False, (0, 2, 3), 0.5),
+        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False, (1, 5), 0.0),
+        (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False, (0, 1), 0.5),
+        (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False, (0, 2), 0.0),
+        (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], False, (0, 1, 4), 0.0),
     ],
 )
-def test_clouds_agree_with_runs_that_made_the_same_choices(kind, strength, chance, known, disjoint, seen):
+def test_clouds_agree_with_runs_that_made_the_same_choices(kind, strength, chance, known, disjoint, seen, step):
     generator = np.random.default_rng(3)
     contexts = generator.standard_normal((6, 3, 2))
     if disjoint:
@@ -114,11 +119,11 @@ def test_clouds_agree_with_runs_that_made_the_same_choices(kind, strength, chanc
 
     chosen, rewards = play(contexts, PRIOR * generator.standard_normal(contexts.shape[2]), choose, known, generator)
     given = np.where(np.isin(np.arange(6), seen), rewards, np.nan)
-    theta, weights = weighted_runs(contexts, chosen, known, chance, 300_000, generator, given)
+    theta, weights = weighted_runs(contexts, chosen, known, chance, 300_000, generator, given, step)
     size = contexts.shape[2]
     record = ChoiceRecord(
         contexts.reshape(-1, size).copy(), np.arange(7) * contexts.shape[1], chosen, known, kind, strength, RIDGE,
-        rewards=given if seen else np.zeros(0),
+        rewards=given if seen else np.zeros(0), rounded_to=step,
     )  # fmt: skip
     approximation = approximate(record, path_of(record, sigma=SIGMA, prior=PRIOR))
     clouds = run_clouds(approximation, particles=4_000, clouds=4, seed=1)
@@ -283,6 +288,27 @@ def test_known_rewards_say_more_and_refute_a_wrong_noise(log, found):
     wrong = ub.context_posterior(seen, rule, sigma=1.5, particles=500)
     assert wrong.check.verdict == "does not fit"
     assert "sigma 0.75" in wrong.check.reason
+
+
+def test_rewards_that_were_rounded_after_the_learner_had_them():
+    contexts, rule = np.random.default_rng(102).standard_normal((120, 4, 3)), ub.LinUCB(alpha=1)
+    seen = rule.demonstrate(ub.ContextInstance([1.0, -0.5, 0.2], sigma=0.5), contexts, seed=2, rewards=True)
+    as_given = ub.context_posterior(seen, rule, sigma=0.5, particles=100)
+    rounded = ub.ContextLog.from_arrays(contexts, seen.chosen, rewards=(4 * seen.rewards).round() / 4)
+    found = ub.context_posterior(rounded, rule, sigma=0.5, particles=100)
+    assert [notice.code for notice in found.notices] == ["rounded-rewards"]
+    assert "multiples of 0.25" in found.notices[0].text
+    assert found.check.verdict == "fits"
+    np.testing.assert_allclose(found.mean, as_given.mean, atol=0.05)
+    np.testing.assert_allclose(found.covariance, as_given.covariance, rtol=1e-6)
+    assert as_given.notices == ()
+    whole = ub.ContextLog.from_arrays(contexts, seen.chosen, rewards=seen.rewards.round())
+    with pytest.raises(ub.InferenceError) as caught:  # a step above sigma is not taken to be one of rounding
+        ub.context_posterior(whole, rule, sigma=0.5, particles=100)
+    assert "multiples of 1, were rounded more coarsely" in caught.value.remedy
+    with pytest.raises(ub.InferenceError) as caught:
+        ub.context_posterior(seen, ub.LinUCB(alpha=1.3), sigma=0.5, particles=100)
+    assert "not those that the learner had" in caught.value.remedy
 
 
 def test_a_greedy_posterior_of_few_particles_says_that_it_is_not_to_be_trusted(log):
