@@ -22,6 +22,7 @@ class LinEpsilonGreedy(LinearRule):
     title: ClassVar[str] = "Epsilon-greedy with a linear model"
     aliases: ClassVar[tuple[str, ...]] = ("lingreedy", "lin-greedy", "lin-egreedy")
     fits: ClassVar[tuple[str, ...]] = ("epsilon",)
+    no_standard: ClassVar[tuple[str, ...]] = ("epsilon",)
     tuning: ClassVar[str] = "epsilon"
     kind: ClassVar[int] = GREEDY
     examples: ClassVar[Examples] = (

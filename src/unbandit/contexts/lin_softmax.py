@@ -22,6 +22,7 @@ class LinSoftmax(LinearRule):
     title: ClassVar[str] = "Softmax choice with a linear model"
     aliases: ClassVar[tuple[str, ...]] = ("lin-boltzmann",)
     fits: ClassVar[tuple[str, ...]] = ("temperature",)
+    no_standard: ClassVar[tuple[str, ...]] = ("temperature",)
     tuning: ClassVar[str] = "temperature"
     kind: ClassVar[int] = SOFTMAX
     examples: ClassVar[Examples] = (

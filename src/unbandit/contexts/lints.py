@@ -25,6 +25,7 @@ class LinTS(LinearRule):
     title: ClassVar[str] = "Linear Thompson sampling"
     aliases: ClassVar[tuple[str, ...]] = ("lin-ts", "linear-thompson")
     fits: ClassVar[tuple[str, ...]] = ("v",)
+    no_standard: ClassVar[tuple[str, ...]] = ("v",)
     tuning: ClassVar[str] = "v"
     kind: ClassVar[int] = THOMPSON
     examples: ClassVar[Examples] = (

@@ -25,6 +25,7 @@ class LinUCB(LinearRule):
     title: ClassVar[str] = "LinUCB"
     aliases: ClassVar[tuple[str, ...]] = ("lin-ucb",)
     fits: ClassVar[tuple[str, ...]] = ("alpha",)
+    no_standard: ClassVar[tuple[str, ...]] = ("alpha",)
     tuning: ClassVar[str] = "alpha"
     kind: ClassVar[int] = UCB
     examples: ClassVar[Examples] = (

@@ -29,6 +29,7 @@ from unbandit.contexts.log import ContextLog
 from unbandit.contexts.parameters import fit_strength
 from unbandit.contexts.rule import LinearRule, checked_contexts, linear_rule_or_family
 from unbandit.demonstrators.family import RuleFamily
+from unbandit.demonstrators.rule import guess_notice
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.fit import UNCHECKED, Check, FittedNumber, fitted_notice
 from unbandit.formatting import counted
@@ -260,7 +261,8 @@ def context_posterior(
         )
     answer = _answer(found, approximation, log, str(given), design, sigma, prior, level, seed)
     said = (fitted_notice(fitted, level),) if fitted else ()
-    notices = (*misfit_notice(fit, str(rule_at)), *answer.notices, *_rounded(record), *said)
+    guessed = guess_notice(given, given.guessed, can_fit=True) if isinstance(given, LinearRule) else []
+    notices = (*misfit_notice(fit, str(rule_at)), *guessed, *answer.notices, *_rounded(record), *said)
     return replace(answer, check=fit, fitted=fitted, notices=notices)
 
 

@@ -6,7 +6,7 @@ sqrt(2 L / n)`; or a quantile of a posterior. Rules differ in the level `L`. The
 
 import math
 from abc import abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -105,6 +105,8 @@ class ConfidenceIndexRule(RoundIndexRule):
 class NoiseIndexRule(ConfidenceIndexRule):
     """Pull the arm whose mean could be the largest, for rewards of 0 and 1 or for Gaussian ones."""
 
+    no_standard: ClassVar[tuple[str, ...]] = ("sigma",)
+
     noise: Literal["bernoulli", "gaussian"] = Field(
         "bernoulli", description="rewards that the rule expects: bernoulli or gaussian"
     )
@@ -130,6 +132,10 @@ class NoiseIndexRule(ConfidenceIndexRule):
     def assumed_sigma(self) -> float:
         """Return the standard deviation of Gaussian rewards; 0 stands for rewards of 0 and 1."""
         return 0.0 if self.noise == "bernoulli" else 0.5 if self.sigma is None else self.sigma
+
+    def in_force(self, name: str) -> Any:
+        """Return the value of a parameter that the rule plays with, sigma included."""
+        return self.assumed_sigma or None if name == "sigma" else super().in_force(name)
 
     @classmethod
     def rewards(cls, noise: Noise) -> Grid:

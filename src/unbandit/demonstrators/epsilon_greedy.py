@@ -36,6 +36,7 @@ class EpsilonGreedy(RandomisedRule):
 
     name: ClassVar[str] = "epsilon-greedy"
     fits: ClassVar[tuple[str, ...]] = ("epsilon",)
+    no_standard: ClassVar[tuple[str, ...]] = ("epsilon",)
     title: ClassVar[str] = "Epsilon-greedy"
     aliases: ClassVar[tuple[str, ...]] = ("egreedy", "e-greedy", "eps-greedy")
     smooth: ClassVar[bool] = False

@@ -36,6 +36,7 @@ class EXP3(RandomisedRule):
 
     name: ClassVar[str] = "exp3"
     fits: ClassVar[tuple[str, ...]] = ("mixing",)
+    no_standard: ClassVar[tuple[str, ...]] = ("mixing",)
     title: ClassVar[str] = "EXP3, exponential weights"
     bernoulli_only: ClassVar[bool] = True
     examples: ClassVar[Examples] = (

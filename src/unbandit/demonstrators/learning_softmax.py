@@ -34,6 +34,7 @@ class LearningSoftmax(RandomisedRule):
 
     name: ClassVar[str] = "learning-softmax"
     fits: ClassVar[tuple[str, ...]] = ("rate", "temperature")
+    no_standard: ClassVar[tuple[str, ...]] = ("rate", "temperature")
     title: ClassVar[str] = "Softmax on learnt values, as in Q-learning and Rescorla-Wagner models"
     aliases: ClassVar[tuple[str, ...]] = ("q-learning", "rescorla-wagner")
     columns: ClassVar[int] = 2

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unbandit import checks
 from unbandit.demonstrators.family import FIT, RuleFamily
-from unbandit.errors import ParameterError
+from unbandit.errors import Notice, ParameterError, option
 from unbandit.tables import html_table
 
 Examples = tuple[Mapping[str, Any], ...]  # parameters worth trying, by name
@@ -49,6 +49,9 @@ class Rule(BaseModel):
 
     fits: ClassVar[tuple[str, ...]] = ()
     """Numbers that nobody knows as a rule, and that a log shows: `name:fit` fits those that are not given."""
+
+    no_standard: ClassVar[tuple[str, ...]] = ()
+    """Numbers without a usual value: where one is not given, the default is a guess, and an answer warns of it."""
 
     unfit: ClassVar[str] = ""
     """Why no number of the rule can be fitted from a log; nothing where one can."""
@@ -119,6 +122,23 @@ class Rule(BaseModel):
         """Return the rule in one line: the first line of its docstring."""
         return (cls.__doc__ or "").strip().splitlines()[0]
 
+    def in_force(self, name: str) -> Any:
+        """Return the value of a parameter that the rule plays with, also where it was left open."""
+        return getattr(self, name)
+
+    @property
+    def guessed(self) -> dict[str, Any]:
+        """Return the numbers without a usual value that were not given, and so have their defaults.
+
+        Examples
+        --------
+        >>> from unbandit import LearningSoftmax
+        >>> LearningSoftmax(rate=0.3).guessed
+        {'temperature': 0.2}
+        """
+        taken = {name: self.in_force(name) for name in self.no_standard if name not in self.model_fields_set}
+        return {name: value for name, value in taken.items() if value is not None}
+
     def __str__(self) -> str:
         """Write the rule as the shell takes it: its numbers, then whatever else is not the default."""
         values = {key: value for key, value in self.model_dump().items() if value is not None}
@@ -130,6 +150,24 @@ class Rule(BaseModel):
         pairs = (numbers | others).items()
         written = ",".join(f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in pairs)
         return f"{self.name}:{written}" if written else self.name
+
+
+def guess_notice(rule: Rule, guessed: Mapping[str, Any], *, can_fit: bool) -> list[Notice]:
+    """Warn of an answer that rests on default values which nobody gave; the log can perhaps show better ones."""
+    if not guessed:
+        return []
+    numbers = " and ".join(f"{name} = {value:g}" for name, value in guessed.items())
+    was, them, values = ("was", "it", "its value") if len(guessed) == 1 else ("were", "them", "their values")
+    given = [f"{name}={getattr(rule, name)}" for name in type(rule).model_fields if name in rule.model_fields_set]
+    asked = {name: f"{rule.name}:{','.join([*given, *more])}" for name, more in (
+        ("fit", ["fit"]), ("value", [f"{name}=VALUE" for name in guessed])
+    )}  # fmt: skip
+    if can_fit and set(guessed) <= set(rule.fits):
+        remedy = f"Fit {them} from the log with {option('rule', asked['fit'])}, or give {values}."
+    else:
+        remedy = f"Give {values}: {option('rule', asked['value'])}."
+    text = f"{numbers} {was} not given. The answer depends on {them}, and takes the default of {rule.name}. {remedy}"
+    return [Notice("default-taken", text)]
 
 
 def _takes_numbers(rule: type[BaseModel], name: str) -> bool:

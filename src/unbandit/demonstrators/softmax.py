@@ -29,6 +29,7 @@ class Softmax(RandomisedRule):
 
     name: ClassVar[str] = "softmax"
     fits: ClassVar[tuple[str, ...]] = ("temperature",)
+    no_standard: ClassVar[tuple[str, ...]] = ("temperature",)
     title: ClassVar[str] = "Softmax (Boltzmann) choice"
     aliases: ClassVar[tuple[str, ...]] = ("boltzmann",)
     score: ClassVar[int] = 0

@@ -1,6 +1,6 @@
 """Successive elimination of Even-Dar, Mannor and Mansour: a radius that holds at every epoch and for every arm."""
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class SuccessiveElimination(EliminationRule):
     title: ClassVar[str] = "Successive elimination of Even-Dar, Mannor and Mansour"
     aliases: ClassVar[tuple[str, ...]] = ("even-dar",)
     proposed: ClassVar[bool] = False
+    no_standard: ClassVar[tuple[str, ...]] = ("sigma",)
     examples: ClassVar[Examples] = ({}, {"sigma": 0.05, "delta": 1}, {"sigma": 0.1, "batch": 3})
 
     delta: float = Field(0.05, gt=0, le=1, description="error probability of all tests together")
@@ -45,11 +46,16 @@ class SuccessiveElimination(EliminationRule):
         """Return the rule with the number of arms filled in, unless it was given."""
         return self if self.arms is not None else self.model_copy(update={"arms": arms})
 
+    def in_force(self, name: str) -> Any:
+        """Return the value of a parameter that the rule plays with, sigma included."""
+        return FOR_UNIT_RANGE if name == "sigma" and self.sigma is None else super().in_force(name)
+
     def width(self, pulls: NDArray[np.float64], horizon: int) -> NDArray[np.float64]:
         """Return `sigma sqrt(2 ln(4 K n^2 / delta) / n)`."""
         if self.arms is None:
             text = "expected the number of arms before a width is asked for; use for_arms(K)."
             raise ParameterError(text, owner=self.name)
-        sigma = FOR_UNIT_RANGE if self.sigma is None else self.sigma
         with np.errstate(over="ignore"):  # an infinite width is refused where it is used
-            return np.asarray(sigma * np.sqrt(2 * np.log(4 * self.arms * pulls**2 / self.delta) / pulls))
+            return np.asarray(
+                self.in_force("sigma") * np.sqrt(2 * np.log(4 * self.arms * pulls**2 / self.delta) / pulls)
+            )

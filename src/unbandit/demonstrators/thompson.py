@@ -40,6 +40,7 @@ class Thompson(RandomisedRule):
 
     name: ClassVar[str] = "thompson"
     fits: ClassVar[tuple[str, ...]] = ("sigma",)
+    no_standard: ClassVar[tuple[str, ...]] = ("sigma",)
     title: ClassVar[str] = "Thompson sampling"
     aliases: ClassVar[tuple[str, ...]] = ("ts", "thompson-sampling")
     one_draw: ClassVar[bool] = False

@@ -28,6 +28,7 @@ from unbandit.estimators.arguments import (
     check_pool,
     check_several,
     check_types,
+    guessed_numbers,
     horizons,
     is_thinned,
     known_mean,
@@ -172,6 +173,8 @@ def estimate(
     if pool:
         check_pool(record)
     noise, warnings = reward_noise(fitted, sigma, bernoulli, scale)
+    is_whole = record.ordered and starting_pulls is None and kept is None and availability is None
+    guessed = [] if chosen == "naive" else guessed_numbers(assumed, noise, can_fit=is_whole)
     notes = [*(record.said(bracketed=chosen != "posterior") if is_thinned(record) else record.reading), *meant]
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
@@ -216,7 +219,7 @@ def estimate(
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
     found = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
     misfits, said = said_of(found, used)
-    warnings = [*misfits, *warnings]
+    warnings = [*misfits, *guessed, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
 
@@ -366,7 +369,8 @@ def posterior(
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted)
-    return replace(found, warnings=(*misfits, *warnings, *meant, *from_the_prior(request)), check=fit)
+    guessed = guessed_numbers(assumed, noise, can_fit=kept is None and availability is None)
+    return replace(found, warnings=(*misfits, *guessed, *warnings, *meant, *from_the_prior(request)), check=fit)
 
 
 def sensitivity_rows(

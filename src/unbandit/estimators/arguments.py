@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.demonstrators.rule import Rule
+from unbandit.demonstrators.rule import Rule, guess_notice
 from unbandit.errors import LogError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.procedures import IN_ORDER, Anchor, Method
 from unbandit.formatting import counted
@@ -358,12 +358,22 @@ def reward_noise(
         return Gaussian(float(known)), []
     if scale == "unknown":
         return Gaussian(1.0), []
-    assumed = Notice(
-        "sigma-assumed",
-        "The rewards' standard deviation was not given: intervals assume sigma = 1. Give "
-        f"{option('sigma')} (or {option('bernoulli')}).",
-    )
-    return Gaussian(1.0), [assumed]
+    own = rule.guessed.get("sigma")
+    assumed = 1.0 if own is None else float(own)
+    text = f"The rewards' standard deviation was not given: intervals assume sigma = {assumed:g}"
+    text += f". Give {option('sigma')} (or {option('bernoulli')})." if own is None else (
+        f", the default of {rule.name}. Give {option('sigma')} (or {option('bernoulli')}) for the rewards, and the "
+        f"rule's own as {option('rule', f'{rule.name}:sigma=VALUE')}."
+    )  # fmt: skip
+    return Gaussian(assumed), [Notice("sigma-assumed", text)]
+
+
+def guessed_numbers(rule: Demonstrator, noise: Noise, *, can_fit: bool) -> list[Notice]:
+    """Warn of numbers of the rule that nobody gave; of a sigma only if rewards scatter otherwise than it says."""
+    guessed = {
+        name: value for name, value in rule.guessed.items() if name != "sigma" or not np.isclose(value, noise.deviation)
+    }
+    return guess_notice(rule, guessed, can_fit=can_fit)
 
 
 def known_means(

@@ -4,7 +4,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.demonstrators import parse_rule
-from unbandit.estimators.arguments import meant_rule
+from unbandit.estimators.arguments import guessed_numbers, meant_rule, reward_noise
 
 
 def test_a_sampler_of_which_nothing_is_said_counts_successes():
@@ -30,3 +30,52 @@ def test_answers_say_so():
     found = ub.posterior(log, "thompson", bernoulli=True, particles=50, clouds=1)
     assert "noise=bernoulli" in found.rule
     assert ub.Posterior.from_json(found.to_json()).to_json() == found.to_json()  # the error of one cloud is not known
+
+
+NORMAL, YES_OR_NO = ub.Gaussian(0.5), ub.Bernoulli()
+
+GUESSED = {
+    "q-learning": (YES_OR_NO, "rate = 0.1 and temperature = 0.2 were not given", 'rule="learning-softmax:fit"'),
+    "q-learning:rate=0.3": (YES_OR_NO, "temperature = 0.2 was not", 'rule="learning-softmax:rate=0.3,fit"'),
+    "softmax": (NORMAL, "temperature = 0.1 was not", 'rule="softmax:fit"'),
+    "epsilon-greedy": (NORMAL, "epsilon = 0.1 was not", 'rule="epsilon-greedy:fit"'),
+    "exp3": (YES_OR_NO, "mixing = 0.1 was not", 'rule="exp3:fit"'),
+    "top-two": (NORMAL, "sigma = 1 was not", 'rule="top-two-thompson:sigma=VALUE"'),
+    "klucb:noise=gaussian": (ub.Gaussian(2.0), "sigma = 0.5 was not", 'rule="klucb:noise=gaussian,fit"'),
+    "even-dar": (ub.Gaussian(2.0), "sigma = 0.5 was not", 'rule="successive-elimination:sigma=VALUE"'),
+}
+
+
+@pytest.mark.parametrize("text", GUESSED)
+def test_a_number_that_nobody_gave_is_a_warning_with_the_way_to_fit_it(text):
+    noise, numbers, remedy = GUESSED[text]
+    (notice,) = guessed_numbers(parse_rule(text), noise, can_fit=True)
+    assert notice.code == "default-taken"
+    assert notice.message.startswith(numbers)
+    assert remedy in notice.message
+    (notice,) = guessed_numbers(parse_rule(text), noise, can_fit=False)
+    assert "fit" not in notice.message.lower()
+    assert "=VALUE" in notice.message
+
+
+@pytest.mark.parametrize("text", ["ucb1", "ucb", "moss", "lilucb", "q-learning:rate=0.1,temperature=0.2", "klucb"])
+def test_standard_numbers_and_given_ones_are_none(text):
+    assert guessed_numbers(parse_rule(text), NORMAL, can_fit=True) == []
+
+
+@pytest.mark.parametrize("text", ["even-dar", "klucb:noise=gaussian"])
+def test_a_rule_that_believes_in_the_noise_there_is_needs_no_warning(text):
+    assert guessed_numbers(parse_rule(text), NORMAL, can_fit=True) == []
+    noise, (assumed,) = reward_noise(parse_rule(text), None, bernoulli=False)
+    assert noise == NORMAL  # one sigma for rule and rewards
+    assert "sigma = 0.5" in assumed.message
+
+
+def test_an_answer_warns_and_one_with_all_numbers_does_not():
+    log = ub.LearningSoftmax(rate=0.3).demonstrate(ub.Instance([0.7, 0.4], YES_OR_NO), 60, seed=1)
+    with pytest.warns(ub.errors.AssumptionWarning, match=r"rate = 0\.1 and temperature = 0\.2 were not given"):
+        found = ub.estimate(log, "q-learning", bernoulli=True, particles=50, check=False)
+    assert [notice.code for notice in found.warnings] == ["default-taken"]
+    given = ub.estimate(log, "q-learning:rate=0.1,temperature=0.2", bernoulli=True, particles=50, check=False)
+    assert given.warnings == ()
+    assert given["0"].mean == found["0"].mean
