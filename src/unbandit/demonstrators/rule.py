@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from inspect import Parameter, Signature, get_annotations
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from unbandit import checks
 from unbandit.demonstrators.family import FIT, RuleFamily
@@ -73,6 +73,16 @@ class Rule(BaseModel):
             super().__init__(**{name: _strict(type(self), name, value) for name, value in parameters.items()})
         except ValidationError as error:
             raise _refusal(type(self), error) from None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _given_only(cls, given: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Keep apart what was given and what a rule filled in, which nobody has said."""
+        made = validate(given)
+        if isinstance(given, dict):
+            filled = {name for name in made.model_fields_set if given.get(name) is None}
+            made.__pydantic_fields_set__.difference_update(filled)
+        return made
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:

@@ -161,7 +161,7 @@ def estimate(
             "starting_pulls": starting_pulls, "kept": kept, "availability": availability, "check": check,
         }  # fmt: skip
         return estimate_family(estimate, posterior, log, given, options)
-    assumed, meant = meant_rule(given, bernoulli)
+    assumed, meant = meant_rule(given, bernoulli, sigma)
     level = checks.level(level)
     record = asked_record(log, starting_pulls, kept, horizon, method, assumed, in_memory=availability is not None)
     fitted = assumed.for_arms(len(record.arms))
@@ -333,7 +333,7 @@ def posterior(
             "threads": threads, "kept": kept, "availability": availability, "check": check,
         }  # fmt: skip
         return posterior_family(posterior, as_log(log, "posterior"), given, options)
-    assumed, meant = meant_rule(given, bernoulli)
+    assumed, meant = meant_rule(given, bernoulli, sigma)
     record = asked_record(log, None, kept, horizon, "posterior", assumed)
     fitted = assumed.for_arms(len(record.arms))
     check_hidden(record, "posterior", pool, "known")

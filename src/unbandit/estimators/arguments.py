@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
@@ -319,27 +320,30 @@ def check_pool(record: Record) -> None:
         )
 
 
-def meant_rule(rule: Demonstrator, bernoulli: bool) -> tuple[Demonstrator, list[Notice]]:
-    """Return the rule that was meant: where rewards are 0 or 1, a sampler of which nothing was said believes that too.
+def meant_rule(rule: Demonstrator, bernoulli: bool, sigma: float | None = None) -> tuple[Demonstrator, list[Notice]]:
+    """Return the rule that was meant: a sampler of which nothing was said believes what is said of the rewards.
 
     Examples
     --------
     >>> from unbandit import Thompson
     >>> str(meant_rule(Thompson(), True)[0]), str(meant_rule(Thompson(sigma=0.5), True)[0])
     ('thompson:successes=1.0,failures=1.0,noise=bernoulli', 'thompson:mean=0.0,deviation=1.0,sigma=0.5')
+    >>> str(meant_rule(Thompson(), False, 0.2)[0])
+    'thompson:mean=0.0,deviation=1.0,sigma=0.2'
     """
     checks.flag("bernoulli", bernoulli)
-    if not bernoulli or getattr(rule, "noise", None) != "gaussian" or "noise" in rule.model_fields_set:
-        return rule, []
-    usual = type(rule)()
-    said = {
-        name: getattr(rule, name) for name in type(rule).model_fields if getattr(rule, name) != getattr(usual, name)
-    }
-    if not said.keys().isdisjoint(("mean", "deviation", "sigma")):
-        return rule, []
-    text = f"Rewards are 0 or 1, so {rule.name} is taken to believe that too, with Beta priors (noise=bernoulli). If "
-    text += "it believed in normal rewards, say so with noise=gaussian."
-    return type(rule)(**said | {"noise": "bernoulli"}), [Notice("beta-priors", text)]
+    is_silent = rule.model_fields_set.isdisjoint(("noise", "mean", "deviation", "sigma"))
+    said = {name: getattr(rule, name) for name in rule.model_fields_set}
+    if bernoulli and is_silent and getattr(rule, "noise", None) == "gaussian":
+        text = f"Rewards are 0 or 1, so {rule.name} is taken to believe that too, with Beta priors (noise=bernoulli). "
+        text += "If it believed in normal rewards, say so with noise=gaussian."
+        return type(rule)(**said | {"noise": "bernoulli"}), [Notice("beta-priors", text)]
+    believes = isinstance(rule, RandomisedRule) and "sigma" in type(rule).model_fields and not rule.bernoulli_only
+    if believes and "sigma" not in said and sigma is not None and 0 < sigma < math.inf and not bernoulli:
+        text = f"{rule.name} is taken to know the rewards' standard deviation, {sigma:g}. If it assumed another one, "
+        text += f"say so with {rule.name}:sigma=..."
+        return type(rule)(**said | {"sigma": float(sigma)}), [Notice("sigma-shared", text)]
+    return rule, []
 
 
 def reward_noise(

@@ -102,12 +102,7 @@ def free_parameters(rule: RandomisedRule, unit: float) -> tuple[FreeParameter, .
             f"{rule.name}: it has no parameter that is known to differ between people in a way that choices show.",
             remedy=f"Rules with such parameters are {rules}.",
         )
-    usual = type(rule)()  # a rule that fills in its own defaults names them as if they were given
-    free = [
-        name for name in known
-        if name not in rule.model_fields_set
-        or (type(rule).model_fields[name].default is None and getattr(rule, name) == getattr(usual, name))
-    ]  # fmt: skip
+    free = [name for name in known if name not in rule.model_fields_set]
     if not free:
         raise NotIdentifiable(
             f"{rule.name}: {joined(known)} {'is' if len(known) == 1 else 'are'} given, so nothing is left to estimate.",

@@ -1,4 +1,4 @@
-"""Which rule is meant where rewards are 0 or 1."""
+"""Which rule is meant where it is said what rewards are, and nothing of what the rule believes."""
 
 import pytest
 
@@ -20,6 +20,30 @@ def test_what_was_said_stays(text):
 
 def test_normal_rewards_change_nothing():
     assert meant_rule(ub.Thompson(), False) == (ub.Thompson(), [])
+
+
+@pytest.mark.parametrize("name", ["thompson", "top-two-thompson"])
+def test_a_sampler_knows_the_noise_that_is_said_of_the_rewards(name):
+    found, notices = meant_rule(parse_rule(f"{name}:batch=5"), False, 0.2)
+    assert found == parse_rule(f"{name}:batch=5,sigma=0.2")
+    assert [notice.code for notice in notices] == ["sigma-shared"]
+    own = parse_rule(f"{name}:sigma=1")
+    assert meant_rule(own, False, 0.2) == (own, [])
+
+
+@pytest.mark.parametrize("text", ["ucb1", "klucb:noise=gaussian", "ucb"])
+def test_a_rule_with_a_width_of_its_own_keeps_it(text):
+    assert meant_rule(parse_rule(text), False, 0.2) == (parse_rule(text), [])
+
+
+def test_a_noise_that_nobody_gave_is_assumed_aloud():
+    log = ub.Thompson(sigma=0.5).demonstrate(ub.Instance([0.7, 0.4], 0.5), 60, seed=1)
+    with pytest.warns(ub.AssumptionWarning, match="sigma = 1"):
+        ub.estimate(log, "thompson", particles=50)
+    found = ub.posterior(log, "thompson", particles=50, clouds=1)
+    assert "sigma-assumed" in [notice.code for notice in found.warnings]
+    with pytest.raises(ub.ParameterError, match="sigma: expected a positive number"):
+        ub.posterior(log, "thompson", sigma=-1.0)
 
 
 def test_answers_say_so():
