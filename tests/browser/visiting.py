@@ -101,11 +101,22 @@ def lost(page: Page, log: bytes) -> None:
     page.goto("/nowhere")
 
 
+def chose_by_features(page: Page, log: bytes) -> None:
+    """Bring a log of offers, and forget to say by which features they were chosen."""
+    rows = [f"{at},{arm},{int(arm == 'AB'[at % 2])},{at % 3},{at % 5}" for at in range(1, 30) for arm in "AB"]
+    bring(page, "\n".join(["round,arm,chosen,price,age", *rows]).encode())
+    page.check("#field-feature-age")
+    page.check("#rule-lints")
+    page.click("button.main")
+    page.wait_for_selector("#errors")
+
+
 PLACES: dict[str, Callable[[Page, bytes], None]] = {
     "home": wide_home,
     "look": looked,
     "unusable": unusable,
     "mistakes": mistaken,
+    "features": chose_by_features,
     "simulate": simulated,
     "waiting": waited,
     "answer": answered,

@@ -10,12 +10,14 @@ import pytest
 from pydantic import Field as Parameter
 
 from unbandit import rules
+from unbandit.contexts import known_linear_rules
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.demonstrators.base import known_rules
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import Field, FieldErrors, field_content, field_of, identifier, read_field
 from unbandit.web.forms import (
     PLAIN_NAMES,
+    ReadAs,
     page_option,
     read_columns,
     read_options,
@@ -175,7 +177,7 @@ def test_css_holds_nothing_but_identifiers_of_rules() -> None:
     selectors = (
         css.removeprefix("@supports selector(:has(*)) {\n").removesuffix(" { display: none; }\n}\n").split(",\n")
     )
-    assert len(selectors) == len(rules()) + 1
+    assert len(selectors) == len(rules()) + len(known_linear_rules) + 1
     for selector in selectors:
         assert re.fullmatch(r"  form:not\(:has\(#rule-([\w-]+):checked\)\) #fields-\1", selector, re.ASCII), selector
 
@@ -283,11 +285,13 @@ def test_wrong_options_are_refused_at_their_fields(form: dict[str, str], fields:
 
 
 def test_columns_are_named_or_found() -> None:
-    assert read_columns({"column.arm": "", "column.round": ""}) == (None, None, None)
+    assert read_columns({"column.arm": "", "column.round": ""}) == ReadAs()
     named = read_columns({"column.arm": "picked", "column.reward": "(none)"})
-    assert named == ({"arm": "picked", "reward": ""}, None, None)
+    assert named == ReadAs({"arm": "picked", "reward": ""})
     assert read_columns({"duplicates": "add"}).duplicates == "add"
-    assert read_columns({"arms": 'A, "B, large"\nC'}) == (None, ["A", "B, large", "C"], None)
+    assert read_columns({"arms": 'A, "B, large"\nC'}) == ReadAs(arms=["A", "B, large", "C"])
+    offers = {"contexts": "on", "column.chosen": "shown", "feature.x 1": "on", "feature.y": "off", "features": "z, y"}
+    assert read_columns(offers) == ReadAs({"chosen": "shown"}, contexts=True, features=("x 1", "z", "y"))
 
 
 @pytest.mark.parametrize(

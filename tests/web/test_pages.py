@@ -11,6 +11,7 @@ import pytest
 
 from unbandit import rules
 from unbandit._version import __version__
+from unbandit.contexts import known_linear_rules
 from unbandit.web import pages
 from unbandit.web.examples import Example
 from unbandit.web.jobs import Download, JobProgress, Limits, Outcome
@@ -42,6 +43,9 @@ STRANGE = replace(
     notices=(EVIL,),
     carried=EVIL,
 )
+OFFERS = replace(
+    LOG, columns=("round", "arm", "chosen", "price", "age"), roles=(*LOG.roles, ("chosen", "chosen")), contexts=True
+)
 EXAMPLES = (Example("battery", "Batteries", "Twenty protocols."), Example("x y", EVIL, EVIL))
 FORM = {"rule": "ucb", "ucb.alpha": EVIL, "best_mean": EVIL, "column.arm": EVIL, "arms": EVIL, "rule-x": EVIL}
 ERRORS = {"ucb.alpha": EVIL, "rule": EVIL, "ucb": EVIL, "best_mean": EVIL, "column.arm": EVIL, EVIL: EVIL}
@@ -54,6 +58,11 @@ PAGES = {
     "problem": lambda: pages.preview(replace(STRANGE, problem=EVIL), FORM, {}),
     "example": lambda: pages.preview(replace(LOG, example="battery", carried=""), {"rule": "sae"}, {}),
     "wide table": lambda: pages.preview(replace(STRANGE, columns_left_out=99_800), FORM, ERRORS),
+    "features": lambda: pages.preview(OFFERS, {}, {}),
+    "strange features": lambda: pages.preview(
+        replace(STRANGE, contexts=True), {**FORM, "rule": "lints"}, {"features": EVIL, "lints.v": EVIL, "sigma": EVIL}
+    ),
+    "problem with features": lambda: pages.preview(replace(STRANGE, contexts=True, problem=EVIL), FORM, {}),
     "simulate": lambda: pages.simulate({}, {}),
     "strange simulate": lambda: pages.simulate({**FORM, "means": EVIL, "source": "means"}, {**ERRORS, "means": EVIL}),
     "waiting": lambda: pages.progress(EVIL, JobProgress(EVIL, "running", EVIL, 0.5, 75.2)),
@@ -244,6 +253,24 @@ def test_combining_demonstrations_is_asked_first_where_there_are_some() -> None:
     assert text.index('name="pool"') < text.index("More options")
     alone = pages.preview(LOG, {}, {})
     assert alone.index('name="pool"') > alone.index("More options")
+
+
+def test_a_log_with_features_asks_for_their_columns_and_offers_the_rules_that_read_them() -> None:
+    page = Reader(PAGES["features"]())
+    boxes = [field["name"] for field in page.named("input") if (field.get("name") or "").startswith("feature.")]
+    assert boxes == ["feature.price", "feature.age"]
+    offered = {field["value"] for field in page.named("input") if field.get("name") == "rule"}
+    assert offered == {*known_linear_rules}
+    asked = [field["name"] for field in page.named("select") if (field["name"] or "").startswith("column.")]
+    assert "column.chosen" in asked
+    assert "column.pulls" not in asked
+    inputs = [field["name"] for field in page.named("input") if (field.get("name") or "").startswith("linucb.")]
+    assert inputs[:2] == ["linucb.alpha", "linucb.ridge"]
+    assert not any(field.get("name") == "linucb.disjoint" and "checked" in field for field in page.named("input"))
+    rounds = Reader(pages.preview(replace(OFFERS, roles=LOG.roles), {}, {}))  # all arms have the same context
+    assert any(field.get("name") == "linucb.disjoint" and "checked" in field for field in rounds.named("input"))
+    typed = Reader(pages.preview(replace(OFFERS, columns_left_out=99_800), {}, {}))
+    assert [field["name"] for field in typed.named("input") if field.get("id") == "field-features"] == ["features"]
 
 
 def test_the_tab_is_marked() -> None:

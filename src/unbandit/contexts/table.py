@@ -107,16 +107,22 @@ class ChosenColumn(FeatureColumn):
 class ContextTable:
     """The columns of a table with contexts: its features, the mark of the chosen offer (None in wide form), and others.
 
-    `rest` are the names among which the roles of plain logs are found.
+    `rest` are the names among which the roles of plain logs are found. With `()` no features are looked for.
     """
 
     def __init__(self, source: Source, features: Features, columns: Columns) -> None:
         self.named = _checked_roles(columns)
-        self.features = _feature_columns(source, features)
+        self.features = _feature_columns(source, features) if features != () else []
         others = [name for name in source.names if name not in self.features]
         self.chosen = _chosen_column(source, others, self.named)
         self.rest = [name for name in others if name != self.chosen]
         self.roles = {role: name for role, name in self.named.items() if role in ROLES} | {"pulls": ""}
+
+    def places(self, source: Source) -> dict[str, tuple[int, ...]]:
+        """Return the position of the column that plays each role."""
+        found = find_columns(self.rest, self.roles, source.refuse)
+        places = {role: tuple(source.names.index(self.rest[at]) for at in each) for role, each in found.items()}
+        return places if self.chosen is None else places | {"chosen": (source.names.index(self.chosen),)}
 
     def reader(self, source: Source, arms: Arms) -> Reader:
         """Return the reader of the roles that plain logs have."""
@@ -144,7 +150,7 @@ def collect_contexts(
     sources: Sequence[Source], features: Features, columns: Columns, arms: Arms, rows: int = ROWS
 ) -> ContextParts:
     """Read a log with contexts, in long form (one row per offer) or in wide form (one row per round)."""
-    layout = ContextTable(sources[0], features, columns)
+    layout = ContextTable(sources[0], None if features == () else features, columns)
     reader = layout.reader(sources[0], arms)
     numbers = [FeatureColumn(name) for name in layout.features]
     mark = None if layout.chosen is None else ChosenColumn(layout.chosen)
@@ -187,6 +193,15 @@ def collect_contexts(
     return ContextParts(
         values, offsets, chosen, arm_names, codes, names, starts, demonstrations, notices + timed, rewards
     )
+
+
+def holds_offers(source: Source) -> bool:
+    """Return whether a table looks like one of offers: with a mark of the chosen one, and columns without a role."""
+    try:
+        table = ContextTable(source, (), None)
+        return table.chosen is not None and len(table.places(source)) < len(source.names)
+    except LogError:
+        return False
 
 
 def _checked_roles(columns: Columns) -> dict[str, str]:

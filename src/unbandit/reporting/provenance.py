@@ -17,6 +17,7 @@ from unbandit import checks
 from unbandit._version import __version__
 from unbandit.demonstrators import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
+from unbandit.demonstrators.rule import Rule
 from unbandit.errors import LogError
 from unbandit.formatting import shown
 from unbandit.log.partial import read_bytes, read_or_scan
@@ -153,7 +154,7 @@ def _state(file: Path) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def shell_line(log: str, rule: Demonstrator | RuleFamily, options: Mapping[str, Any]) -> str:
+def shell_line(log: str, rule: Rule | RuleFamily, options: Mapping[str, Any]) -> str:
     """Write the shell command that reproduces a report."""
     name = Path(log).name or log
     words = ["unbandit", "report", f"./{name}" if name.startswith("-") and name != "-" else name, "--rule", str(rule)]

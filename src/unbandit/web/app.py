@@ -23,7 +23,16 @@ from unbandit.reporting import stylesheet as report_stylesheet
 from unbandit.web import pages, problems
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import collect
-from unbandit.web.forms import ANY_RULE, ReadAs, read_columns, read_options, read_rule, read_simulation
+from unbandit.web.forms import (
+    ANY_RULE,
+    ReadAs,
+    read_columns,
+    read_context_options,
+    read_linear_rule,
+    read_options,
+    read_rule,
+    read_simulation,
+)
 from unbandit.web.jobs import Job, JobQueue, Limits
 from unbandit.web.preview import Upload, clean_name
 from unbandit.web.problems import BROKEN, Console, Refusal, problem_of
@@ -99,6 +108,8 @@ async def _estimate(request: Request) -> Response:
     form, upload = await _read_upload(request)
     errors: dict[str, str] = {}
     reading = collect(errors, read_columns, form) or ReadAs()
+    if form.get("contexts") == "on":
+        return await _estimate_contexts(request, upload, form, reading, errors)
     rule = collect(errors, read_rule, form)
     options = collect(errors, read_options, form) or {}
     if errors:
@@ -114,6 +125,19 @@ async def _estimate(request: Request) -> Response:
         title = f"Estimate from {upload.name}"
     quick = _quick(rule, options) and upload.weight <= MOST_QUICK_BYTES
     return await _started(request, _queue(request).submit(title, *work, weight=upload.weight, quick=quick))
+
+
+async def _estimate_contexts(
+    request: Request, upload: Upload, form: Mapping[str, str], reading: ReadAs, errors: dict[str, str]
+) -> Response:
+    if not reading.features:
+        errors["features"] = "Expected the columns by which the learner chose; got none. Choose at least one."
+    rule = collect(errors, read_linear_rule, form)
+    options = collect(errors, read_context_options, form)
+    if errors or rule is None or options is None:
+        return await _show_preview(request, upload, form, errors)
+    work = ("contexts", upload, reading, rule, options)
+    return await _started(request, _queue(request).submit(f"Estimate from {upload.name}", *work, weight=upload.weight))
 
 
 async def _simulate(request: Request) -> Response:

@@ -12,20 +12,20 @@ from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from unbandit import checks, datasets
-from unbandit.demonstrators import (
-    Demonstrator,
-    parse_rule,
-    rules,
-)
+from unbandit.contexts import known_linear_rules
+from unbandit.contexts.rule import linear_rule_or_family
+from unbandit.contexts.table import CONTEXT_ROLES
+from unbandit.demonstrators import parse_rule, rules
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import FIT, RuleFamily
+from unbandit.demonstrators.rule import Rule
 from unbandit.errors import NotIdentifiable, ParameterError, shell_option
 from unbandit.estimators.arguments import check_numbers
 from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.columns import ROLES
 from unbandit.log.sources import Duplicates
-from unbandit.web.fields import Field, FieldErrors, collect, field_of, identifier, quote, read_fields
+from unbandit.web.fields import ON, Field, FieldErrors, collect, field_of, identifier, quote, read_fields
 
 NO_COLUMN, UNKNOWN_RULE, ANY_RULE, USUAL = "(none)", "unknown", "any", "usual"
 """Values of fields: no column plays a role; the rule is to be found; a first look at all rules; the usual numbers."""
@@ -33,6 +33,8 @@ NO_COLUMN, UNKNOWN_RULE, ANY_RULE, USUAL = "(none)", "unknown", "any", "usual"
 RARELY_CHANGED = frozenset(
     {"ties", "clock", "opening"}
 )  # parameters that are rarely changed, besides those that a rule leaves unwritten
+FEATURE = "feature."  # before a column's name in the name of its box
+MODEL = frozenset({"intercept", "disjoint"})  # what a linear model consists of
 PLACEHOLDER = "NAME"  # what messages write in place of a column's name
 
 
@@ -49,6 +51,8 @@ COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
 GROUPS: dict[str, list[str]] = _TEXTS["groups"]
 PLAIN_NAMES: dict[str, list[str]] = _TEXTS["rules"]
 PRESETS: dict[str, str] = _TEXTS["presets"]
+(CONTEXTS,), CONTEXT_KNOWN, (FEATURES,) = (_fields(_TEXTS[name]) for name in ("contexts", "context_known", "features"))
+LINEAR_NAMES: dict[str, list[str]] = _TEXTS["linear"]
 FIRST_SIMULATION: dict[str, str] = _TEXTS["first_simulation"]
 
 MOST_ARMS, MOST_ROUNDS = (int(field.at_most or 0) for field in (DATASET[1], RUN[0]))  # limits of a simulation
@@ -66,7 +70,13 @@ def page_option(name: str, value: Any = None) -> str:
     if name == "sheet":
         return "that sheet moved to the front"
     labels = {field.name: field.label for field in (*KNOWN, POOL, *MORE)}
-    labels |= {"arms": ARMS.label, "duplicates": DUPLICATES.label, "anchor": labels["anchor.arm"]}
+    labels |= {
+        "features": FEATURES.label,
+        "prior": CONTEXT_KNOWN[1].label,
+        "arms": ARMS.label,
+        "duplicates": DUPLICATES.label,
+        "anchor": labels["anchor.arm"],
+    }
     if name not in labels:
         return f"{shell_option(name, value)} on the command line"
     return _in_field(labels[name], value if isinstance(value, str) else None)
@@ -122,19 +132,41 @@ def _more_anchors(text: str, known: Mapping[str, float]) -> dict[str, float]:
     return added
 
 
+def read_context_options(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is known besides a log with features, without what is left blank; its noise must be known."""
+    given, errors = read_fields(CONTEXT_KNOWN, form)
+    if "sigma" not in given and "sigma" not in errors:
+        errors["sigma"] = "Expected the noise of a reward, to which all coefficients are in proportion; got none."
+    if errors:
+        raise FieldErrors(errors)
+    return given | ({"level": float(given["level"])} if "level" in given else {})
+
+
 class ReadAs(NamedTuple):
-    """How a file is to be read: its columns, all its arms, and what rows with one name mean, as far as it was said."""
+    """How a file is to be read, as far as it was said.
+
+    Its columns, all its arms, and what rows with one name mean; whether there are features by which a learner chose,
+    and in which columns.
+    """
 
     columns: Mapping[str, str] | None = None
     arms: Sequence[str] | None = None
     duplicates: Duplicates = None
+    contexts: bool | None = None
+    features: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Return what a log without features is read with."""
+        return {"columns": self.columns, "arms": self.arms, "duplicates": self.duplicates}
 
 
 def read_columns(form: Mapping[str, str]) -> ReadAs:
     """Return the columns that were named, all the arms if they were listed, and what rows with one name mean."""
     errors: dict[str, str] = {}
     named: dict[str, str] = {}
-    for role in ROLES:
+    contexts = {"on": True, "off": False}.get(form.get("contexts", ""))
+    for role in CONTEXT_ROLES if contexts else ROLES:
         column = form.get(f"column.{role}", "")
         if column.strip():
             if column in named.values() and column != NO_COLUMN:
@@ -148,7 +180,11 @@ def read_columns(form: Mapping[str, str]) -> ReadAs:
     errors |= wrong
     if errors:
         raise FieldErrors(errors)
-    return ReadAs(named or None, arms, given.get("duplicates") or None)
+    if not contexts:
+        return ReadAs(named or None, arms, given.get("duplicates") or None, contexts)
+    ticked = [key.removeprefix(FEATURE) for key, value in form.items() if key.startswith(FEATURE) and value in ON]
+    features = dict.fromkeys((*ticked, *(name for name in _comma_separated(form.get(FEATURES.name, "")) if name)))
+    return ReadAs(named or None, arms, None, True, tuple(features))
 
 
 def _arms(text: str, errors: dict[str, str]) -> list[str] | None:
@@ -205,7 +241,18 @@ class RuleGroup:
 
 def rule_forms(*, played: bool = False) -> tuple[RuleForm, ...]:
     """Return the form of every rule, those of other packages included."""
-    return tuple(_rule_form(name, rule, played=played) for name, rule in rules().items() if _can_be_typed(name))
+    plain = {
+        name: PLAIN_NAMES.get(name, ("other" if rule.reveals == "values" else "silent", name, rule.summary()))
+        for name, rule in rules().items() if _can_be_typed(name)
+    }  # fmt: skip
+    return tuple(_rule_form(name, rules()[name], words, played=played) for name, words in plain.items())
+
+
+def linear_groups() -> tuple[RuleGroup, ...]:
+    """Return the forms of rules that choose by features."""
+    forms = (_rule_form(name, known_linear_rules[name], words, played=False) for name, words in LINEAR_NAMES.items())
+    title, about = GROUPS["linear"]
+    return (RuleGroup(title, about, tuple(forms)),)
 
 
 def rule_groups(*, played: bool = False) -> tuple[RuleGroup, ...]:
@@ -228,29 +275,31 @@ def _can_be_typed(name: str) -> bool:
     )
 
 
-def _rule_form(name: str, rule: type[Demonstrator], *, played: bool) -> RuleForm:
+def _rule_form(name: str, rule: type[Rule], words: Sequence[str], *, played: bool) -> RuleForm:
+    """Return the form of a rule; the words are its group, its plain name and what it does."""
     fields = {key: field_of(f"{name}.{key}", key, info) for key, info in rule.model_fields.items()}
     for key, each in fields.items():
-        if each is not None and each.kind == "number" and (each.at_least, each.above) != (None, None):
+        bounded = each is not None and each.kind == "number" and (each.at_least, each.above) != (None, None)
+        if each is not None and bounded and (name not in LINEAR_NAMES or key in rule.fits):
             fields[key] = replace(each, may_fit=True)
-    rare = RARELY_CHANGED | rule.unwritten
+    rare = (RARELY_CHANGED | rule.unwritten) - MODEL
     usual = tuple(field for key, field in fields.items() if field is not None and key not in rare)
     rarely = tuple(field for key, field in fields.items() if field is not None and key in rare)
-    group, title, about = PLAIN_NAMES.get(
-        name, ("other" if rule.reveals == "values" else "silent", name, rule.summary())
-    )
+    if name in LINEAR_NAMES:  # its own number before those that all of them have
+        usual = tuple(sorted(usual, key=lambda each: each.name not in _fitted(name, rule)))
+    group, title, about = words
     preset = None if played else _preset(name, rule, fields)
     if preset is not None:
         usual = tuple(replace(each, usual="") if each.name in _fitted(name, rule) else each for each in usual)
     return RuleForm(name, title, about, group, usual, rarely, preset)
 
 
-def _fitted(name: str, rule: type[Demonstrator]) -> list[str]:
+def _fitted(name: str, rule: type[Rule]) -> list[str]:
     """Return the fields of a rule whose numbers a log shows; sigma belongs to the rewards, and has a field there."""
     return [] if rule.unfit else [f"{name}.{key}" for key in rule.fits if key != "sigma"]
 
 
-def _preset(name: str, rule: type[Demonstrator], fields: Mapping[str, Field | None]) -> Field | None:
+def _preset(name: str, rule: type[Rule], fields: Mapping[str, Field | None]) -> Field | None:
     """Return the choice of what blank numbers are: fitted from the log, or the usual ones."""
     fitted = _fitted(name, rule)
     if not fitted:
@@ -268,12 +317,19 @@ def _preset(name: str, rule: type[Demonstrator], fields: Mapping[str, Field | No
 
 def read_rule(form: Mapping[str, str]) -> str | None:
     """Return the chosen rule in the shell's syntax, perhaps with numbers to be fitted; None if it is not known."""
+    return None if form.get("rule", "").strip() in (UNKNOWN_RULE, ANY_RULE) else _read_rule(form, rule_forms(), rules())
+
+
+def read_linear_rule(form: Mapping[str, str]) -> str:
+    """Return the chosen rule, of those that choose by features."""
+    return _read_rule(form, linear_groups()[0].rules, known_linear_rules)
+
+
+def _read_rule(form: Mapping[str, str], among: Sequence[RuleForm], kinds: Mapping[str, type[Rule]]) -> str:
     name = form.get("rule", "").strip()
-    if name in (UNKNOWN_RULE, ANY_RULE):
-        return None
     if not name:
         raise FieldErrors({"rule": "Expected one of the rules; got none. Choose the rule that made the choices."})
-    chosen = next((each for each in rule_forms() if each.name == name), None)
+    chosen = next((each for each in among if each.name == name), None)
     if chosen is None:
         raise FieldErrors({"rule": f"Expected one of the rules below; got {quote(name)}."})
     given, errors = read_fields(chosen.fields + chosen.rarely, form)
@@ -282,11 +338,11 @@ def read_rule(form: Mapping[str, str]) -> str | None:
         errors |= wrong
         if preset.get(chosen.preset.name) == FIT.value:
             known = {*given, *([f"{name}.scale"] if f"{name}.sigma" in given else [])}  # sigma sets the scale
-            blank = [each for each in _fitted(name, rules()[name]) if each not in known]
+            blank = [each for each in _fitted(name, kinds[name]) if each not in known]
             given |= dict.fromkeys(blank, FIT)
     if errors:
         raise FieldErrors(errors)
-    rule = rules()[name]
+    rule = kinds[name]
     try:
         return _rule_text(rule, {key.removeprefix(f"{name}."): value for key, value in given.items()})
     except (ParameterError, NotIdentifiable) as error:  # at the field of its parameter, or else at the rule
@@ -295,7 +351,7 @@ def read_rule(form: Mapping[str, str]) -> str | None:
         raise FieldErrors(dict.fromkeys(places, capitalise(error.said(page_option)))) from None
 
 
-def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
+def _rule_text(rule: type[Rule], given: Mapping[str, Any]) -> str:
     """Write a rule in the shell's syntax: numbers, and whatever else differs from the default."""
     rule(**given)
     parts = []
@@ -307,13 +363,16 @@ def _rule_text(rule: type[Demonstrator], given: Mapping[str, Any]) -> str:
         if number or str(value) != str(rule.model_fields[key].default):
             parts.append(f"{key}={value}")
     text = f"{rule.name}:{','.join(parts)}" if parts else rule.name
-    rule_or_family(text)
+    (linear_rule_or_family if rule.name in LINEAR_NAMES else rule_or_family)(text)
     return text
 
 
 def rule_css() -> str:
     """Return the CSS that shows the fields of the chosen rule only, in browsers that support it."""
-    hidden = [f"  form:not(:has(#rule-{form.id}:checked)) #fields-{form.id}" for form in rule_forms()]
+    hidden = [
+        f"  form:not(:has(#rule-{form.id}:checked)) #fields-{form.id}"
+        for form in (*rule_forms(), *linear_groups()[0].rules)
+    ]
     return "@supports selector(:has(*)) {\n" + ",\n".join(hidden) + " { display: none; }\n}\n"
 
 

@@ -40,7 +40,10 @@ def home(examples: Iterable[Example], limits: Limits) -> str:
 
 def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     """Return what was understood of a log, and the form that asks for the rest."""
+    if seen.contexts:
+        return _context_preview(seen, form, errors)
     columns = _column_fields(seen)
+    columns += (forms.CONTEXTS,) if columns else ()
     several = any(role == "demonstration" for role, _ in seen.roles)
     known = forms.KNOWN + ((forms.POOL,) if several else ())
     more = forms.MORE if several else (forms.POOL, *forms.MORE)
@@ -50,6 +53,27 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -
         "preview.html", "log", seen=seen, form=form, errors=errors,
         labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
         groups=groups, chosen=form.get("rule", forms.ANY_RULE), played={name: role for role, name in seen.roles},
+        kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
+    )  # fmt: skip
+
+
+def _context_preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -> str:
+    """Return the same for a log with features: it asks which columns they are, too."""
+    columns, groups = _column_fields(seen), forms.linear_groups()
+    taken = {column for role, column in seen.roles}
+    free = [column for column in seen.columns if column not in taken]
+    features = tuple(Field(f"{forms.FEATURE}{column}", _cut(column), kind="box") for column in free)
+    if _is_wide(seen):
+        features = (forms.FEATURES,)
+    if "contexts" not in form and "chosen" not in dict(seen.roles):  # all arms share a context
+        form = {f"{rule.name}.disjoint": "on" for rule in groups[0].rules} | dict(form)
+    labels = _labels((*columns, *features, *forms.CONTEXT_KNOWN), groups, errors)
+    labels[forms.FEATURES.name] = {"label": forms.FEATURES.label, "target": "features"}
+    on_page = {field.name for field in (*columns, *features)} | {"carried", "carried_name", "file", "contexts"}
+    return _page(
+        "preview.html", "log", seen=seen, form=form, errors=errors, labels=labels, columns=columns, features=features,
+        known=forms.CONTEXT_KNOWN[:2], more=forms.CONTEXT_KNOWN[2:], groups=groups, chosen=form.get("rule", ""),
+        played={name: role for role, name in seen.roles},
         kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
     )  # fmt: skip
 
@@ -133,11 +157,12 @@ def _column_fields(seen: Preview) -> tuple[Field, ...]:
     if not seen.columns or seen.example:
         return ()
     roles = {role: _cut(column) for role, column in seen.roles}
-    many = seen.columns_left_out > 0 or len(seen.columns) > COLUMNS_LISTED or sum(map(len, seen.columns)) > NAMES_LISTED
     fields = []
     for role, (called, about) in forms.COLUMNS.items():
+        if role == ("pulls" if seen.contexts else "chosen"):
+            continue
         found = roles.get(role)
-        if many:
+        if _is_wide(seen):
             said = f"{about} Found: {found}." if found is not None else f"{about} None was found."
             fields.append(Field(f"column.{role}", called, said))
             continue
@@ -145,7 +170,12 @@ def _column_fields(seen: Preview) -> tuple[Field, ...]:
         none = () if role == "arm" else ((forms.NO_COLUMN, "no column"),)
         choices = (first, *none, *((column, _cut(column)) for column in seen.columns))
         fields.append(Field(f"column.{role}", called, about, kind="choice", choices=choices))
-    return (*fields, forms.ARMS, forms.DUPLICATES)
+    return (*fields, forms.ARMS) if seen.contexts else (*fields, forms.ARMS, forms.DUPLICATES)
+
+
+def _is_wide(seen: Preview) -> bool:
+    """Whether a table has so many columns, or names so long, that columns are typed."""
+    return seen.columns_left_out > 0 or len(seen.columns) > COLUMNS_LISTED or sum(map(len, seen.columns)) > NAMES_LISTED
 
 
 def _cut(name: str) -> str:

@@ -16,9 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from unbandit.errors import LogError, ParameterError, first_line
-from unbandit.formatting import label, size
+from unbandit.contexts import ContextLog
+from unbandit.contexts.table import ContextTable, holds_offers
+from unbandit.errors import LogError, Notice, ParameterError, first_line
+from unbandit.formatting import counted, label, size
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
 from unbandit.log.formats import ARROW, ARROW_STREAM, open_bytes
@@ -79,6 +82,7 @@ class Preview:
     problem: str | None = None  # why the log cannot be used; the first rows may still be there
     carried: str = ""  # the file itself, as text for a form field
     example: str = ""
+    contexts: bool = False  # whether a learner chose by features
 
 
 def form_text(data: bytes) -> str:
@@ -134,7 +138,20 @@ def read(upload: Upload, reading: ReadAs, limits: Limits) -> tuple[ActionLog, by
         return EXAMPLES[upload.example].log(), None
     sent = upload.bytes(limits)
     data = _unpack_limited(sent, upload.name, limits)
-    return ActionLog.from_bytes(data, name=upload.name, **reading._asdict()), sent
+    return ActionLog.from_bytes(data, name=upload.name, **reading.plain), sent
+
+
+def read_contexts(upload: Upload, reading: ReadAs, limits: Limits) -> tuple[ContextLog, bytes]:
+    """Read a log with features, and return it with the bytes of its file; refuse one that is too long."""
+    sent = upload.bytes(limits)
+    data = _unpack_limited(sent, upload.name, limits)
+    return _context_log(data, upload, reading), sent
+
+
+def _context_log(data: bytes, upload: Upload, reading: ReadAs) -> ContextLog:
+    return ContextLog.from_bytes(
+        data, features=reading.features, name=upload.name, columns=reading.columns, arms=reading.arms
+    )
 
 
 def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
@@ -154,13 +171,21 @@ def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
         names = table.names
         seen = replace(seen, columns=tuple(names[:MOST_COLUMNS]), columns_left_out=max(len(names) - MOST_COLUMNS, 0))
         places: dict[str, tuple[int, ...]] = {}
+        seen = replace(seen, contexts=reading.contexts if reading.contexts is not None else holds_offers(table))
         with suppress(LogError, ParameterError):  # unclear roles are refused below, and the rows are still shown
-            places = find_columns(names, reading.columns, table.refuse)
+            if seen.contexts:
+                places = ContextTable(table, reading.features, reading.columns).places(table)
+            else:
+                places = find_columns(names, reading.columns, table.refuse)
         seen = replace(seen, roles=tuple((role, "+".join(names[at] for at in each)) for role, each in places.items()))
-        read = {at for each in places.values() for at in each}
+        read = {at for each in places.values() for at in each} | {
+            at for at, name in enumerate(names) if name in reading.features
+        }
         shown = sorted({*read, *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(read)]
         seen = _with_rows(seen, [names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
-        return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, **reading._asdict()))
+        if not seen.contexts:
+            return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, **reading.plain))
+        return _with_contexts(seen, _context_log(data, upload, reading)) if reading.features else seen
     except (LogError, ParameterError) as error:
         return replace(seen, problem=page_text(error))
 
@@ -228,15 +253,29 @@ def _cells(column: pl.Series) -> list[object]:
         return column.to_physical().to_list()
 
 
+def _with_contexts(seen: Preview, log: ContextLog) -> Preview:
+    """Say how many rounds, arms and features a log has; arms are counted where they were chosen."""
+    pulls = log.pulls.sum(axis=0)
+    parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""
+    summary = f"{log.rounds:,} rounds{parts}, {len(log.arms):,} arms, {counted(len(log.feature_names), 'feature')}"
+    return _with_pulls(replace(seen, summary=summary), log.arms, pulls, log.reading)
+
+
 def _with_log(seen: Preview, log: ActionLog) -> Preview:
     pulls = log.pulls.sum(axis=0)
-    order = np.argsort(-pulls, kind="stable")
     total = f"{int(log.offsets[-1]):,} " + ("rounds" if log.ordered else "pulls without their order")
     parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""
+    return _with_pulls(replace(seen, summary=f"{total}{parts}, {len(log.arms):,} arms"), log.arms, pulls, log.reading)
+
+
+def _with_pulls(
+    seen: Preview, arms: Sequence[str], pulls: NDArray[np.int64], notices: Sequence[Notice]
+) -> Preview:  # fmt: skip
+    """Add the arms that were chosen most often, and what to know about how the log was read."""
+    order = np.argsort(-pulls, kind="stable")
     return replace(
         seen,
-        summary=f"{total}{parts}, {len(log.arms):,} arms",
-        arms=tuple((label(log.arms[arm], LONGEST_CELL), int(pulls[arm])) for arm in order[:ARMS_SHOWN].tolist()),
-        arms_left_out=max(len(log.arms) - ARMS_SHOWN, 0),
-        notices=tuple(page_text(notice.text) for notice in log.reading),
+        arms=tuple((label(arms[arm], LONGEST_CELL), int(pulls[arm])) for arm in order[:ARMS_SHOWN].tolist()),
+        arms_left_out=max(len(arms) - ARMS_SHOWN, 0),
+        notices=tuple(page_text(notice.text) for notice in notices),
     )

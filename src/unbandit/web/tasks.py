@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from unbandit.contexts.result import estimate_contexts
+from unbandit.contexts.rule import linear_rule_or_family
 from unbandit.demonstrators import UCB, parse_rule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import UnbanditError
@@ -15,13 +17,13 @@ from unbandit.estimators.arguments import draws
 from unbandit.identification import Identification, check, identify
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
-from unbandit.reporting import LogSource, Report, report
+from unbandit.reporting import ContextReport, LogSource, Report, context_report, report
 from unbandit.reporting.provenance import shell_line
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.forms import ReadAs, Simulation, page_option
 from unbandit.web.jobs import Download, Limits, Outcome
 from unbandit.web.pages import identified_page, surveyed_page
-from unbandit.web.preview import Preview, Upload, preview, read
+from unbandit.web.preview import Preview, Upload, preview, read, read_contexts
 from unbandit.web.problems import page_text
 
 Say = Callable[[str, float | None], None]
@@ -59,6 +61,20 @@ def _estimate(
         return _beside_truth(log, upload.name, rule, given, EXAMPLES[upload.example].truth(), "", say)
     origin = _origin(upload.name, data, rule, given, reading)
     made = report(log, rule, progress=say, audience=page_option, **origin, **given)
+    return Outcome(made.title, made.main, _downloads(made))
+
+
+def _estimate_contexts(
+    upload: Upload, reading: ReadAs, rule: str, options: Mapping[str, Any], limits: Limits, say: Say
+) -> Outcome:
+    say("Reading the file", None)
+    log, data = read_contexts(upload, reading, limits)
+    say("Following the hidden rewards", None)
+    answer = estimate_contexts(log, rule, **options)
+    prior = {"prior": f"normal:deviation={options['prior']}"} if "prior" in options else {}
+    told = {"features": _comma_list(reading.features), **options, **prior}
+    origin = _origin(upload.name, data, rule, told, reading)
+    made = context_report(log, answer, seed=options.get("seed", 0), audience=page_option, **origin)
     return Outcome(made.title, made.main, _downloads(made))
 
 
@@ -136,11 +152,12 @@ def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def _origin(name: str, data: bytes, rule: str, options: Mapping[str, Any], reading: ReadAs) -> dict[str, Any]:
     """Return where a report comes from: the file, and the command that reads it the same way."""
     path = f"./{name}" if name.startswith("-") else name  # which the shell does not take for an option
-    columns, arms, duplicates = reading
+    assumed = linear_rule_or_family(rule) if reading.contexts else rule_or_family(rule)
+    columns, arms, duplicates = reading.plain.values()
     words = ["--columns", _comma_list([f"{role}={column}" for role, column in columns.items()])] if columns else []
     words += ["--arms", _comma_list(arms)] if arms else []
     words += ["--duplicates", duplicates] if duplicates else []
-    command = f"{shell_line(path, rule_or_family(rule), options)} {shlex.join(words)}".rstrip()
+    command = f"{shell_line(path, assumed, options)} {shlex.join(words)}".rstrip()
     return {"source": LogSource.of_bytes(name, data), "command": command}
 
 
@@ -151,7 +168,7 @@ def _comma_list(names: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _report_page(made: Report) -> Download:
+def _report_page(made: Report | ContextReport) -> Download:
     return Download("report.html", "Report", "text/html; charset=utf-8", made.html.encode())
 
 
@@ -159,7 +176,7 @@ def _json_file(name: str, text: str) -> Download:
     return Download(f"{name}.json", "Everything (JSON)", "application/json", text.encode())
 
 
-def _downloads(made: Report) -> tuple[Download, ...]:
+def _downloads(made: Report | ContextReport) -> tuple[Download, ...]:
     tables = table_files(made.answer.to_frame(), "estimate", "Table")
     return (_report_page(made), *tables, _json_file("estimate", made.answer.to_json()))
 
@@ -197,6 +214,7 @@ def table_files(frame: pl.DataFrame, name: str, label: str) -> tuple[Download, .
 TASKS: Mapping[str, Callable[..., Any]] = {
     "preview": _preview,
     "estimate": _estimate,
+    "contexts": _estimate_contexts,
     "survey": _survey,
     "identify": _identify,
     "simulate": _simulate,
