@@ -87,6 +87,21 @@ def probability(value: float) -> str:
     return "above 0.999" if value > 0.9995 else f"{value:.3f}"
 
 
+def times(logarithm: float) -> str:
+    """Write how many times more probable something is, given the natural logarithm of it; large ones as a power of 10.
+
+    Examples
+    --------
+    >>> times(0.0), times(math.log(20)), times(math.log(4_700)), times(100.0)
+    ('1', '20', '4,700', '10^43')
+    """
+    tens = logarithm / math.log(10)
+    if tens >= 6:
+        return f"10^{tens:,.0f}"
+    ratio = math.exp(logarithm)
+    return f"{float(f'{ratio:.2g}'):,.{0 if ratio >= 9.95 or ratio == 1 else 1}f}"
+
+
 def interval(low: float | None, high: float | None, write: Callable[[float], str] = number) -> str:
     """Write an interval, or the one end that is known."""
     if low is not None and high is not None:

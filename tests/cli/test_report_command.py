@@ -219,3 +219,18 @@ def test_arms_that_come_and_go_are_reported_as_they_are_estimated(unbandit, refu
     assert "--population" in refused(2, "report", "log.csv", *told, "--population")
     (tmp_path / "arms.csv").write_text("arm,first,last\nC,301,\nA,,800\n")
     assert 'arm "A" is pulled in round' in refused(3, "report", "log.csv", *told)
+
+
+def test_without_a_rule_it_reports_which_rules_are_possible(unbandit, refused, tmp_path):
+    unbandit("simulate", "--means", "1,0,0.5", "--sigma", "0.5", "--rule", "sae:alpha=0", "--horizon", "300", "--seed",
+             "1", "-o", "log.csv")  # fmt: skip
+    asked = ("report", "log.csv", "--sigma", "0.5")
+    done = unbandit(*asked, "--candidates", "sae:alpha=0,uniform", "-o", "found.html")
+    assert done.code == 0
+    assert done.out.startswith("It was sae:alpha=0, with probability")
+    assert done.out.rstrip().endswith("Written: found.html")
+    page = (tmp_path / "found.html").read_text(encoding="utf-8")
+    assert "unbandit report log.csv --sigma 0.5 --candidates sae:alpha=0,uniform -o found.html" in page
+    assert "--method: expected with --rule" in refused(2, *asked, "--method", "bracket")
+    assert "--sensitivity: expected with --rule" in refused(2, *asked, "--sensitivity")
+    assert "--candidates: expected without --rule" in refused(2, *asked, "--rule", "sae", "--candidates", "ucb")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -29,6 +29,13 @@ Rule = Annotated[
     str,
     Option(
         "--rule", help="The rule that made it: name:key=value,... (see: unbandit demonstrators)",
+        autocompletion=completion.rules,
+    ),
+]  # fmt: skip
+OptionalRule = Annotated[
+    str | None,
+    Option(
+        "--rule", help="The rule that made it. Without it the report says which rules are possible.",
         autocompletion=completion.rules,
     ),
 ]  # fmt: skip
@@ -194,12 +201,17 @@ class EstimateCommand(NamedTuple):
 
     @property
     def log(self) -> str:
-        """Return the path of the log where only one is allowed: a file, a folder, a pattern or "-"."""
-        if len(self.logs) > 1:
-            refusal = f"expected one file, or a folder; got {len(self.logs)}: {', '.join(self.logs[:3])} ..."
-            remedy = "Put them in a folder, or quote a pattern that they match."
-            raise ParameterError(refusal, parameter="LOG", remedy=remedy)
-        return self.logs[0]
+        """Return the path of the log where only one is allowed."""
+        return only_log(self.logs)
+
+
+def only_log(logs: Sequence[str]) -> str:
+    """Return the path of the log where only one is allowed: a file, a folder, a pattern or "-"."""
+    if len(logs) > 1:
+        refusal = f"expected one file, or a folder; got {len(logs)}: {', '.join(logs[:3])} ..."
+        remedy = "Put them in a folder, or quote a pattern that they match."
+        raise ParameterError(refusal, parameter="LOG", remedy=remedy)
+    return logs[0]
 
 
 def read_check(no_check: bool, strict: bool) -> bool | None:

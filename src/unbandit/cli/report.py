@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer import Option
@@ -12,6 +12,19 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.options import EstimateCommand
 from unbandit.errors import ParameterError, option, shell_option
+
+if TYPE_CHECKING:
+    from unbandit.progress import StageLine
+    from unbandit.reporting.page import Page
+
+IDENTIFY_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "particles", "seed")
+NEEDS_A_RULE: dict[str, Any] = {
+    "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
+    "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
+    "availability": None, "no_check": False, "strict": False, "truth": None, "sensitivity": False, "unit": None,
+    "population": False, "features": None,
+}  # fmt: skip
+"""Options of a report that need a rule, each with its default."""
 
 POPULATION_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "level", "particles", "seed")
 NOT_OF_A_POPULATION: dict[str, Any] = {
@@ -26,7 +39,8 @@ NOT_OF_A_POPULATION: dict[str, Any] = {
 def report(
     context: typer.Context,
     logs: options.Logs,
-    rule: options.Rule,
+    rule: options.OptionalRule = None,
+    candidates: options.Candidates = None,
     method: options.Method = None,
     best_mean: options.BestMean = None,
     anchor: options.Anchor = None,
@@ -69,6 +83,9 @@ def report(
 ) -> None:
     """Write a report of what every arm of a log was worth.
 
+    Without --rule it says which rules are possible and how probable they are, what is ruled out and why, and gives the
+    values averaged over all that is possible, as unbandit identify does; --candidates names the rules to try.
+
     One HTML file that needs no other. The answer in a sentence, the ranked table, figures, warnings in words, what was
     assumed, what cannot be known, how to reproduce it and how to cite it. LOG and all options but the last three are
     those of unbandit estimate; with --population those of unbandit population, and the report has its table, a forest
@@ -82,6 +99,12 @@ def report(
     from unbandit.reporting.provenance import read_log, without_folders
     from unbandit.reporting.truth import read_arm_names, read_truth
 
+    if rule is None:
+        _report_identification(context.params)
+        return
+    if candidates is not None:
+        text = f"expected without {option('rule')}; leave one of them out."
+        raise ParameterError(text, parameter="candidates", value=candidates)
     if features is not None:
         from unbandit.cli import contexts
 
@@ -104,20 +127,60 @@ def report(
                 unit=unit, title=title, author=author, date=date, short=short, table_file=table.name,
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,
             )  # fmt: skip
-        written.write(output)
-        files = [output]
+        files = _write(written, output, pdf, paper, status)
         if len(written.answer.demonstrations) > reporting.api.MOST_TABLES:
-            files.append(str(write_table(written.answer.to_frame, table)))
-        if pdf is not None:
-            status.update("Printing")
-            reporting.write_pdf(written.html, pdf, paper=paper)
-            files.append(pdf)
+            files.insert(1, str(write_table(written.answer.to_frame, table)))
     out = printer.console()
     out.print(written.sentence)
     reading = {notice.code for notice in getattr(log, "rows", log).reading} | HOW_A_LOG_WAS_READ
     printer.print_notices(written.answer.warnings, [each for each in written.answer.notes if each.code in reading])
     out.print("Written: " + ", ".join(files))
     printer.insist(written.answer.check, strict)
+
+
+def _report_identification(given: Mapping[str, Any]) -> None:
+    """Report which rules may have made a log, and the values averaged over them."""
+    from unbandit import reporting
+    from unbandit.reporting.provenance import read_log, without_folders
+    from unbandit.reporting.truth import read_arm_names
+
+    for name, usual in NEEDS_A_RULE.items():
+        if given[name] != usual and given[name] not in ((), []):
+            text = f"expected with {option('rule')}; add it, or leave this out."
+            remedy = f"Without {option('rule')} the report says which rules are possible."
+            raise ParameterError(text, parameter=name, value=given[name], remedy=remedy)
+    logs, output, pdf, names = given["logs"], given["output"], given["pdf"], given["names"]
+    log_path = options.only_log(logs)
+    _check_files(log_path, output, pdf, None)
+    reading = options.read_layout(*(given[name] for name in ("columns", "arms", "sheet", "no_header")))
+    asked = {name: given[name] for name in IDENTIFY_OPTIONS if given[name] is not None}
+    with printer.working("Reading the log") as status:
+        log, source = read_log(log_path, **reading)
+        with printer.answering(options.log_name(*logs)):
+            written = reporting.identification_report(
+                log, given["candidates"], source=source, command=without_folders(["unbandit", *sys.argv[1:]]),
+                names=None if names is None else read_arm_names(names),
+                **{name: given[name] for name in ("title", "author", "date", "short", "level")},
+                progress=lambda stage, _: status.update(stage), audience=shell_option, **asked,
+            )  # fmt: skip
+        files = _write(written, output, pdf, given["paper"], status)
+    out = printer.console()
+    out.print(written.sentence)
+    if written.answer is not None:
+        printer.print_notices(written.answer.warnings, getattr(log, "rows", log).reading)
+    out.print("Written: " + ", ".join(files))
+
+
+def _write(written: "Page", output: str, pdf: str | None, paper: str, status: "StageLine") -> list[str]:
+    """Write a report and, where asked for, print it; return the files."""
+    from unbandit.reporting import write_pdf
+
+    written.write(output)
+    if pdf is None:
+        return [output]
+    status.update("Printing")
+    write_pdf(written.html, pdf, paper=paper)
+    return [output, pdf]
 
 
 def _report_population(given: Mapping[str, Any]) -> None:
@@ -142,14 +205,11 @@ def _report_population(given: Mapping[str, Any]) -> None:
                 **{name: given[name] for name in ("title", "author", "date", "short")},
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **told,
             )  # fmt: skip
-        written.write(output)
-        if pdf is not None:
-            status.update("Printing")
-            reporting.write_pdf(written.html, pdf, paper=given["paper"])
+        files = _write(written, output, pdf, given["paper"], status)
     out = printer.console()
     out.print(written.sentence)
     printer.print_notices(written.answer.warnings, log.reading)
-    out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
+    out.print("Written: " + ", ".join(files))
 
 
 def _check_files(log: object, output: str, pdf: str | None, truth: str | None) -> None:

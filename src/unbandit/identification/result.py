@@ -165,6 +165,17 @@ class Identification(Finding):
             raise NotIdentifiable(values.reason or "The log says nothing about the means.")
         return mixed
 
+    def demonstration_values(self, which: int = 0) -> Posterior | None:
+        """Return the posterior of every mean in one demonstration, averaged over the candidates that are left.
+
+        None where the log says nothing about the means.
+        """
+        if len(self.question.log) == 1:
+            return self.values
+        checks.whole("demonstration", which, 0, len(self.question.log) - 1)
+        left = [self[name] for name in self.left]
+        return mixed_values(self.question, [(each, values_under(self.question, which, each)) for each in left])
+
     def to_frame(self) -> polars.DataFrame:
         """Return every set of parameters of every candidate as a table, the most probable first."""
         import polars as pl

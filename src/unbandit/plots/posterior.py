@@ -143,6 +143,9 @@ FURTHEST = 3.0  # largest distance at which a statistic of the record is drawn, 
 
 LONGEST_NAME = 34
 
+POWERS = (0, 1, 2, 4, 10, 30, 100, 300, 1000, 3000, 10000)  # of 10, on the axis of the evidence
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def draw_identification(answer: Identification, *, ax: Any = None) -> Any:
     """Draw the candidates' evidence beside the predictive check of the leading one; on one given axes, evidence."""
@@ -155,10 +158,19 @@ def draw_identification(answer: Identification, *, ax: Any = None) -> Any:
     return figure if ax is None else ax
 
 
-def _draw_evidence(axes: Axes, answer: Identification) -> None:
-    """Draw how many nats each candidate is behind, with its Monte-Carlo error."""
-    from matplotlib.ticker import FuncFormatter
+def draw_evidence(answer: Identification) -> Any:
+    """Draw the candidates' evidence alone."""
+    with styled():
+        figure, (axes,) = panels(
+            1, columns=1, width=parts.width(), height=max(2.2, 0.28 * len(answer.candidates) + 1.1)
+        )
+        _draw_evidence(axes, answer)
+    return figure
 
+
+def _draw_evidence(axes: Axes, answer: Identification) -> None:
+    """Draw how many times less probable each candidate makes the log, with its Monte-Carlo error: powers of 10."""
+    ten = math.log(10)
     best = answer.leading.evidence.value
     for place, candidate in enumerate(answer.candidates):
         evidence = candidate.evidence
@@ -166,13 +178,17 @@ def _draw_evidence(axes: Axes, answer: Identification) -> None:
             axes.text(0.3, place, "ruled out", va="center", color=INK, transform=axes.get_yaxis_transform())
             continue
         colour = PALETTE["estimated" if candidate.name in answer.left else "bounded"]
-        axes.hlines(place, max(best - evidence.high, 0.0), best - evidence.low, color=colour, linewidth=1.6)
-        axes.plot(best - evidence.value, place, "o", color=colour, markersize=4.5)
-    axes.set_xscale("symlog", linthresh=10)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_xlim(-0.5, axes.get_xlim()[1] * 1.5)
-    axes.axvline(math.log(20), color=INK, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
-    axes.set_xlabel("log evidence behind the leading candidate\n(dashed: 20 times less likely)")
+        low, middle, high = ((best - value) / ten for value in (evidence.high, evidence.value, evidence.low))
+        axes.hlines(place, max(low, 0.0), high, color=colour, linewidth=1.6)
+        axes.plot(middle, place, "o", color=colour, markersize=4.5)
+    axes.set_xscale("symlog", linthresh=4)
+    axes.set_xlim(-0.2, max(axes.get_xlim()[1] * 1.5, 2.0))
+    powers = [power for power in POWERS if power <= axes.get_xlim()[1]]
+    powers = powers[:: 2 if parts.is_narrow() and len(powers) > 4 else 1]
+    axes.set_xticks(powers, ["1" if not power else f"10{str(power).translate(RAISED)}" for power in powers])
+    axes.minorticks_off()
+    axes.axvline(math.log10(20), color=INK, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+    axes.set_xlabel("times less probable than under the first rule\n(dashed: 20 times)")
     _name_rows(axes, [short(each.name, LONGEST_NAME) for each in answer.candidates])
 
 

@@ -2,6 +2,8 @@ from .api import Report as Report
 from .api import report as report
 from .contexts import ContextReport as ContextReport
 from .contexts import context_report as context_report
+from .identification import IdentificationReport as IdentificationReport
+from .identification import identification_report as identification_report
 from .page import stylesheet as stylesheet
 from .pdf import write_pdf as write_pdf
 from .population import PopulationReport as PopulationReport

@@ -102,7 +102,7 @@ def draw_figures(
     if data.log.ordered and int(data.log.lengths[0]) >= FEWEST_ROUNDS:
         whole = not PART_OF_A_RUN & {notice.code for notice in data.answer.notes}
         over_rounds = [_pulls, _switching_moment, _learning_curve] if data.availability is None else [_pulls]
-        makers += [_stretches, _timeline, *(over_rounds if whole else [])]
+        makers += [_stretches, lambda data: _timeline(data.log, data.availability), *(over_rounds if whole else [])]
     if data.answer.posteriors:
         makers += [_densities, _paths]
     if most is not None:
@@ -113,6 +113,17 @@ def draw_figures(
         progress("Drawing the figures", at / len(makers))
         figures.append(maker(data))
     return [figure for figure in figures if figure is not None]
+
+
+def draw_believed(data: FigureData) -> list[ReportFigure]:
+    """Draw what is believed of the arms, whichever of several rules made the log; and what the log says in any case."""
+    believed = [_arms(data), _densities(data)] if data.answer.posteriors else []
+    return believed + draw_choices(data.log)
+
+
+def draw_choices(log: ActionLog) -> list[ReportFigure]:
+    """Draw which arm was chosen when: what a log says whatever rule made it."""
+    return [_timeline(log)] if log.ordered and int(log.lengths[0]) >= FEWEST_ROUNDS else []
 
 
 def as_figure(
@@ -216,16 +227,16 @@ def _stretches(data: FigureData) -> ReportFigure | None:
     )
 
 
-def _timeline(data: FigureData) -> ReportFigure:
-    arms, codes, pulls = data.log.arms, data.log.demonstration(0), data.log.pulls[0]
+def _timeline(log: ActionLog, there: Availability | None = None) -> ReportFigure:
+    arms, codes, pulls = log.arms, log.demonstration(0), log.pulls[0]
     first, second = np.argsort(-pulls, kind="stable")[:2]
     recent = float(np.mean(codes[-max(codes.size // 10, 1) :] == first))
     return as_figure(
-        lambda: plots.timeline(data.log, availability=data.availability),
+        lambda: plots.timeline(log, availability=there),
         "timeline",
         "Which arm when",
         "All that the log says: each row is an arm, time runs to the right, and the stronger a stretch is coloured the "
-        "more of its rounds went to that arm." + (" Grey: it could not be pulled." if data.availability else ""),
+        "more of its rounds went to that arm." + (" Grey: it could not be pulled." if there else ""),
         f"Chart of which of {counted(len(arms), 'arm')} was pulled when, over {counted(codes.size, 'round')}. "
         f"{quoted(arms[first])} was pulled most: {_percent(pulls[first] / codes.size)} of all rounds, and "
         f"{_percent(recent)} of the last tenth. Then comes {quoted(arms[second])} with "

@@ -63,12 +63,12 @@ WHOLE, ONE_PAGE = TableLimits(200, 100, 20), TableLimits(10, 8, 2)
 def ranked_table(
     rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None,
     label: str | None = None, apart: Sequence[str] = (), is_open: bool = False,
-    limits: TableLimits = WHOLE,
+    limits: TableLimits = WHOLE, chances: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return what the template shows of ranked rows; `demonstration` is None where there is only one.
 
     `label` says what is different in the table of another answer; arms that are `apart` have no rank; `is_open`
-    says that the first place is not settled.
+    says that the first place is not settled; `chances` are how probably each arm is the best, as text.
     """
     many, ranked = len(rows) > limits.most, list(enumerate(rows, 1))
     top, bottom = (ranked[: limits.first], ranked[-limits.last :]) if many else (ranked, [])
@@ -80,6 +80,7 @@ def ranked_table(
     lines = [_table_row(rank, row, quantity, span, truth, write) for rank, row in top + bottom]
     for line, (_, row) in zip(lines, top + bottom, strict=True):
         line["rank"] = "–" if row.arm in apart else line["rank"]
+        line["chance"] = (chances or {}).get(row.arm, "")
     return {
         "demonstration": demonstration,
         "label": label,
@@ -90,6 +91,7 @@ def ranked_table(
         "span": span and tuple(map(write, span)),  # the values at which bars begin and end
         "has_intervals": any(line["interval"] for line in lines),
         "has_gaps": quantity == "mean" and any(line["gap"] for line in lines),
+        "has_chances": bool(chances),
         "has_truth": bool(truth),
     }
 

@@ -155,9 +155,14 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 
 
 def shell_line(log: str, rule: Rule | RuleFamily, options: Mapping[str, Any]) -> str:
-    """Write the shell command that reproduces a report."""
+    """Write the shell command that reproduces a report of a rule."""
+    return command_line(log, ["--rule", str(rule)], options)
+
+
+def command_line(log: str, first: Sequence[str], options: Mapping[str, Any]) -> str:
+    """Write the shell command that reproduces a report, with some words before its options."""
     name = Path(log).name or log
-    words = ["unbandit", "report", f"./{name}" if name.startswith("-") and name != "-" else name, "--rule", str(rule)]
+    words = ["unbandit", "report", f"./{name}" if name.startswith("-") and name != "-" else name, *first]
     for name, value in _given(options).items():
         flag = "--" + name.replace("_", "-")
         if name == "check":
@@ -172,11 +177,16 @@ def shell_line(log: str, rule: Rule | RuleFamily, options: Mapping[str, Any]) ->
 
 
 def python_line(rule: Demonstrator | RuleFamily, options: Mapping[str, Any], function: str = "report") -> str:
-    """Write the Python call that reproduces a report of a log that was never a file."""
+    """Write the Python call that reproduces a report of a rule, of a log that was never a file."""
+    return call_line(function, f'log, "{rule}"', options)
+
+
+def call_line(function: str, first: str, options: Mapping[str, Any]) -> str:
+    """Write the Python call that reproduces a report, with some arguments before its options."""
     plain = (bool, int, float, str, dict)
     given = {name: value if isinstance(value, plain) else str(value) for name, value in _given(options).items()}
     arguments = "".join(f", {name}={value!r}" for name, value in given.items())
-    return f'unbandit.{function}(log, "{rule}"{arguments}).write("report.html")'
+    return f'unbandit.{function}({first}{arguments}).write("report.html")'
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

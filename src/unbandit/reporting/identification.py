@@ -1,0 +1,288 @@
+"""The report of a log whose rule nobody knows: which rules are possible, and the values averaged over them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unbandit import checks
+from unbandit.errors import AssumptionWarning, Audience, InferenceError, NotIdentifiable, phrase, python_option
+from unbandit.estimators.arguments import as_log, shows_part
+from unbandit.estimators.posterior import posterior_row
+from unbandit.formatting import capitalise, counted, joined, number, probability, quoted, share, shown, times
+from unbandit.identification import Identification, identify
+from unbandit.identification.values import said_of_parameters
+from unbandit.inference import Posterior
+from unbandit.instance import Bernoulli
+from unbandit.log import ActionLog
+from unbandit.log.tallies import is_record
+from unbandit.reporting.api import MOST_TABLES, renamed_arms
+from unbandit.reporting.figures import FigureData, ReportFigure, as_figure, draw_believed, draw_choices
+from unbandit.reporting.page import ONE_PAGE, WHOLE, Page, group_notices, main_part, ranked_table
+from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
+from unbandit.reporting.sentence import reported_quantity, sentence
+from unbandit.result import NUMBERS, Columns, Estimate, Quantity, marked
+
+WORDS = {
+    "rule": "How the chooser decides which arm comes next, from what the choices so far have given.",
+    "candidate": "A rule that may have made the log. Its unknown numbers are averaged over, not chosen.",
+    "probability": "How probable a candidate is after this log, if all were equally likely before it and one of them "
+    "made it. A rule that is not among the candidates has none.",
+    "times less probable": "How many times smaller the probability of this log is under a candidate than under the "
+    "first one.",
+    "ruled out": "A candidate that cannot have made the log, or hardly ever makes one like it.",
+    "gap": "How much less an arm gives on average than the best one. The best arm's own gap is 0.",
+    "is the best": "The probability that the arm is the best of all, averaged over the rules that are left.",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class IdentificationReport(Page):
+    """An identification ready to be read by people; `answer` is None where no candidate can have made the log."""
+
+    answer: Identification | None
+
+
+def identification_report(
+    log: ActionLog | str | os.PathLike[str] | Any, candidates: Any = None, *, source: LogSource | None = None,
+    name: str | None = None, command: str | None = None, progress: Callable[[str, float], None] | None = None,
+    audience: Audience = python_option, title: str | None = None, author: str | None = None, date: str | None = None,
+    names: Mapping[str, str] | None = None, short: bool = False, level: float = 0.95, **options: Any,
+) -> IdentificationReport:  # fmt: skip
+    """Find the rules that may have made a log, and write a report about them and the arms' values.
+
+    Where nothing can be said about the rule or the values, the report says so, and shows what the choices are.
+
+    Parameters
+    ----------
+    log, candidates
+        As for `identify`.
+    source, name, command, progress, audience, title, author, date, names, short
+        As for `report`.
+    level
+        Of the intervals.
+    **options
+        Options of `identify`.
+    """
+    texts = {"title": title, "author": author, "date": date}
+    log, source, say = opened(log, source, progress, name=name, command=command, **texts)
+    checks.flag("short", short)
+    level = checks.level(level)
+    record = log.rows if is_record(log) and shows_part(log) else as_log(log, "report")
+    if not isinstance(record, ActionLog):
+        record = as_log(record, "report")
+    if names:
+        record = renamed_arms(record, {str(arm): str(called).strip() for arm, called in names.items()}, options={})
+    given = record if log is not record and not (is_record(log) and shows_part(log)) else log
+    say("Identifying the rule", 0.05)
+    found, refusal = None, ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)  # the report explains them
+        try:
+            found = identify(given, candidates, **options)
+        except (NotIdentifiable, InferenceError) as error:
+            refusal = error.said(audience)
+        say("Estimating", 0.7)
+        answer = None if found is None else _as_estimate(found, level)
+        say("Drawing the figures", 0.8)
+        pictures = _pictures(found, answer, record, short=short)
+    say("Writing the report", 0.9)
+    asked = options | {"candidates": candidates, "names": names, "level": level, "short": short} | texts
+    in_python = command is None and (source is None or bool(names))
+    composed = call_line("reporting.identification_report", "log", asked)
+    if source is not None and not in_python:
+        composed = command_line(source.name, [], asked)
+    heading = heading_of("Which rule made this log, and what the arms were worth", source, name, **texts)
+    said = identification_sentence(found, answer, record)
+    several = len(record) > 1
+    notices = ((), record.reading) if found is None else (found.warnings, (*record.reading, *found.notes))
+    main = main_part(
+        "identification.html", **heading, short=short, sentence=said, overview=_overview(record, found),
+        refusal=refusal, none_fits=found is not None and found.verdict == "none fits",
+        candidates=[] if found is None else _candidate_rows(found),
+        ruled_out={} if found is None else _ruled_out(found, audience),
+        left=[] if found is None else found.left, quantity="gap" if answer is None else reported_quantity(answer),
+        unit=None, level=share(level),
+        tables=[] if answer is None or (short and several) else _tables(answer, several=several, short=short),
+        tables_left_out=0 if answer is None else len(record) - len(answer.demonstrations),
+        choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
+        pictures=pictures, pictures_of=record.demonstrations[0] if several and not short else None,
+        warnings=group_notices(notices[0], record.arms, audience),
+        notes=group_notices(notices[1], record.arms, audience), words=WORDS,
+        assumptions={} if found is None else _assumptions(found),
+        command=command or composed, in_python=in_python, source=source, seed=options.get("seed", 0),
+    )  # fmt: skip
+    say("Done", 1.0)
+    return IdentificationReport(heading["title"], said, main, found)
+
+
+def identification_sentence(found: Identification | None, answer: Estimate | None, record: ActionLog) -> str:
+    """Say which rule it was, or which it may have been, and which arm is the best; else what is certain."""
+    pulls = record.pulls.sum(axis=0)
+    most = int(pulls.argmax())
+    certain = (
+        f"What is certain are the choices: {quoted(record.arms[most])} was chosen most often, in "
+        f"{share(pulls[most] / pulls.sum(), 3)} of {counted(int(pulls.sum()), 'round')}."
+    )
+    if found is None:
+        return f"No rule that was tried can have made this log. {certain}"
+    verdict = f"{capitalise(found.answer())}."
+    if answer is None:
+        why = "" if found.verdict == "none fits" else " It shows nothing of what the arms were worth."
+        return f"{verdict}{why} {certain}"
+    return f"{verdict} {sentence(answer, answer.ranked(answer.demonstrations[0]))}"
+
+
+def _as_estimate(found: Identification, level: float) -> Estimate | None:
+    """Return the values averaged over what is possible, of the first demonstrations; None where nothing is known."""
+    if found.verdict == "none fits":
+        return None
+    request = found.question
+    posteriors: dict[int, Posterior] = {}
+    for which in range(min(len(request.log), MOST_TABLES)):
+        values = found.demonstration_values(which)
+        if values is not None:
+            posteriors[which] = values
+    if not posteriors:
+        return None
+    rows = [posterior_row(each, level) for each in posteriors.values()]
+    shows_means = isinstance(request.noise, Bernoulli) or request.log.rewards is not None
+    nothing = np.full((len(rows), len(request.log.arms)), np.nan)
+    numbers = {
+        name: np.array([row[0][name] for row in rows]) if name in rows[0][0] and (shows_means or "mean" not in name)
+        else nothing for name in NUMBERS
+    }  # fmt: skip
+    columns = Columns(request.log.pulls[list(posteriors)], **numbers, verdict=np.array([row[1] for row in rows]))
+    return Estimate(
+        rule=" or ".join(found.left), method="posterior", arms=request.log.arms,
+        demonstrations=tuple(request.log.demonstrations[which] for which in posteriors), columns=columns,
+        horizons=tuple(request.horizons[which] for which in posteriors), level=level, sigma=request.sigma,
+        best_by_demonstration=marked(np.array([row[2] for row in rows]), request.log.arms),
+        posteriors=tuple(posteriors.values()), check=found.check,
+    )  # fmt: skip
+
+
+def _overview(record: ActionLog, found: Identification | None) -> str:
+    """Say what the answer was read off."""
+    several = f" in {len(record):,} demonstrations" if len(record) > 1 else ""
+    known = 0 if record.rewards is None else int(np.count_nonzero(~np.isnan(record.rewards)))
+    seen = f"with {counted(known, 'known reward')}" if known else "without a single reward"
+    tried = "" if found is None else f" {counted(len(found.candidates), 'rule')} were compared."
+    choices, arms = counted(int(record.lengths.sum()), "choice"), counted(len(record.arms), "arm")
+    return f"Read off {choices} among {arms}{several}, {seen}, without being told the rule.{tried}"
+
+
+def _candidate_rows(found: Identification) -> list[dict[str, str]]:
+    """Return the candidates that are possible, the most probable first."""
+    best = found.leading.evidence.value
+    rows = []
+    for each in found.candidates:
+        if not each.possible or each.check.verdict == "does not fit":
+            continue
+        behind = best - each.evidence.value
+        rows.append(
+            {
+                "name": each.name,
+                "probability": "–" if found.question.alone else probability(each.probability),
+                "behind": "" if each is found.leading or behind <= 0 else times(behind),
+                "fits": f"yes, {each.check.chance}" if each.check.verdict == "fits" else "not checked",
+                "parameters": said_of_parameters(each),
+            }
+        )
+    return rows
+
+
+def _ruled_out(found: Identification, audience: Audience) -> dict[str, str]:
+    """Return why candidates are not possible, by name."""
+    return {
+        each.name: capitalise(phrase(each.reason or "", audience))
+        for each in found.candidates
+        if not each.possible or each.check.verdict == "does not fit"
+    }
+
+
+def _tables(answer: Estimate, *, several: bool, short: bool) -> list[dict[str, Any]]:
+    """Return a table of arms for each demonstration."""
+    quantity: Quantity = reported_quantity(answer)
+    tables = []
+    for name, posterior in zip(answer.demonstrations, answer.posteriors, strict=True):
+        chances = {
+            arm: probability(chance) for arm, chance in zip(answer.arms, posterior.probability_best, strict=True)
+        }
+        tables.append(
+            ranked_table(
+                answer.ranked(name), quantity, {}, name if several else None, chances=chances,
+                limits=ONE_PAGE if short else WHOLE,
+            )
+        )  # fmt: skip
+    return tables
+
+
+def _choices(record: ActionLog, most: int) -> tuple[list[str], list[list[str]], int]:
+    """Return what is certain: how often each arm was chosen and, where the order is known, how often lately."""
+    pulls = record.pulls.sum(axis=0)
+    order = np.argsort(-pulls, kind="stable")
+    total = max(int(pulls.sum()), 1)
+    columns = [[shown(record.arms[at]), f"{pulls[at]:,}", share(pulls[at] / total, 3)] for at in order[:most]]
+    headings = ["arm", "chosen", "share"]
+    if record.ordered:
+        headings.append("share of the last tenth")
+        last = np.zeros(len(record.arms), np.int64)
+        for which in range(len(record)):
+            codes = record.demonstration(which)
+            last += np.bincount(codes[-max(codes.size // 10, 1) :], minlength=len(record.arms))
+        for at, row in zip(order, columns, strict=False):
+            row.append(share(last[at] / max(int(last.sum()), 1), 3))
+    return headings, columns, max(len(order) - most, 0)
+
+
+def _pictures(
+    found: Identification | None, answer: Estimate | None, record: ActionLog, *, short: bool
+) -> list[ReportFigure]:
+    """Draw the candidates, the values and the choices; for one page the values alone, or the choices."""
+    if found is None or answer is None:
+        return draw_choices(record)
+    quantity = reported_quantity(answer)
+    rows = answer.ranked(answer.demonstrations[0])
+    data = FigureData(record, found.leading.guesses[0].rule, {}, answer, quantity, rows, {})
+    figures = draw_believed(data)
+    return figures[:1] if short else [*figures, _evidence(found)]
+
+
+def _evidence(found: Identification) -> ReportFigure:
+    """Draw the candidates, and describe the figure for readers who cannot see it."""
+    from unbandit.plots.posterior import draw_evidence
+
+    possible = [each.name for each in found.candidates if each.possible]
+    alt = f"Chart of how probable {counted(len(found.candidates), 'candidate')} make this log. "
+    out = len(found.candidates) - len(possible)
+    alt += f"{possible[0]} makes it most probable; {counted(out, 'is', 'are')} ruled out."
+    return as_figure(
+        lambda: draw_evidence(found),
+        "candidates-drawn",
+        "How probable each rule makes this log",
+        "Each row is a rule. The further to the right, the less probable the log is under it. To the right of the "
+        "dashed line it is more than 20 times less probable than under the first rule.",
+        alt,
+    )
+
+
+def _assumptions(found: Identification) -> dict[str, str]:
+    """Return what was taken for granted."""
+    asked = found.question
+    noise = "Rewards are 0 or 1." if isinstance(asked.noise, Bernoulli) else (
+        f"One reward scatters around its arm's mean with a standard deviation of {number(asked.noise.sigma, 3)}."
+    )  # fmt: skip
+    every = [each.name for each in found.candidates]
+    return {
+        "rule": f"One of these made the whole log: {joined(every, 'or')}. All were equally likely before.",
+        "numbers": "Numbers of a rule that nobody knows are averaged over, by how probable each value is.",
+        "rewards": noise,
+        "prior": f"Beforehand every arm's mean is taken from {asked.prior}.",
+        "arms": "What an arm is worth does not change during the log.",
+    }

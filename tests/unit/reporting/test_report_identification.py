@@ -1,0 +1,86 @@
+"""The report of a log whose rule nobody knows: what is possible, what is ruled out, and what is certain in any case."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import made
+import pytest
+
+import unbandit as ub
+from unbandit.reporting import identification_report
+
+CANDIDATES = "sae:alpha=0,ucb:alpha=0.25,uniform"
+
+
+def elimination_log(runs: int = 1) -> ub.ActionLog:
+    return ub.SAE(alpha=0).demonstrate(ub.Instance([1.0, 0.0, 0.5], 0.5, arms=list("ABC")), 300, runs=runs, seed=1)
+
+
+@cache
+def settled():
+    return identification_report(elimination_log(), CANDIDATES, sigma=0.5)
+
+
+def test_it_says_which_rule_it_was_and_what_the_arms_were_worth():
+    page = settled()
+    assert page.answer.verdict == "identified"
+    assert page.sentence.startswith(
+        "It was sae:alpha=0, with probability above 0.999 among the candidates. The record does not tell"
+    )
+    outline = made.Outline(page.html)
+    text = " ".join(outline.text)
+    for heading in ("Which rules are possible", "Every arm, best first", "What is ruled out, and why"):
+        assert heading in text
+    assert "Round" in page.main.partition('id="report-ruled-out"')[2]  # the reason has its place in the log
+    assert page.main.count("<figure>") == 4
+    assert "nats" not in text
+
+
+def test_where_the_log_says_nothing_of_values_the_choices_are_left():
+    log = ub.Uniform().demonstrate(ub.Instance([1.0, 0.0, 0.5], 0.5, arms=list("ABC")), 200, seed=1)
+    page = identification_report(log, CANDIDATES, sigma=0.5)
+    assert page.answer.winner == "uniform"
+    assert "It shows nothing of what the arms were worth. What is certain are the choices: " in page.sentence
+    assert "Every arm, best first" not in page.main
+    assert "What is certain: the choices" in page.main
+    assert page.main.count("<figure>") == 1
+
+
+def test_where_no_candidate_is_possible_it_says_so_and_still_gives_the_choices():
+    log = ub.ActionLog.from_actions("AABAAABACAABBA", arms=list("ABC"))
+    page = identification_report(log, "sae:alpha=0,ucb:alpha=0.25", sigma=0.5)
+    assert page.answer is None
+    assert page.sentence.startswith("No rule that was tried can have made this log. What is certain are the choices: ")
+    assert "None of 2 candidates can have made this record." in page.main
+    assert "Which rules are possible" not in page.main
+
+
+def test_counts_without_order_show_no_rule():
+    page = identification_report(ub.ActionLog.from_counts({"A": 9, "B": 3}), sigma=1.0)
+    assert page.answer is None
+    assert "only the order shows the rule" in page.main
+    assert "75%" in page.sentence
+
+
+def test_every_one_of_several_demonstrations_has_a_table():
+    page = identification_report(elimination_log(2), CANDIDATES, sigma=0.5)
+    assert page.main.count('<h3 id="report-table-') == 2
+    assert page.main.count('<table class="arms">') == 2
+
+
+def test_names_and_a_short_page():
+    page = identification_report(
+        elimination_log(), CANDIDATES, sigma=0.5, names={"A": "<b>first</b>"}, short=True, title="Mine", author="Me"
+    )
+    assert page.title == "Mine"
+    assert "&lt;b&gt;first&lt;/b&gt;" in page.main
+    assert "<b>first" not in page.main
+    assert "How to cite" not in page.main
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(ub.errors.ParameterError, match="level"):
+        identification_report(elimination_log(), level=95)
+    with pytest.raises(ub.errors.ParameterError, match="short"):
+        identification_report(elimination_log(), short="no")
