@@ -20,7 +20,7 @@ from unbandit.inference.filter import (
 from unbandit.inference.leader import can_meet, twist_leaders
 from unbandit.inference.lookahead import BernoulliLog, bernoulli_log, half_each, has_outlook, outlooks_of, reward_paths
 from unbandit.inference.steps import number_of_steps, opening_chance, reading_of, work_of
-from unbandit.inference.twist import TwistedLog, can_twist, predict_log, twist_log
+from unbandit.inference.twist import TwistedLog, can_twist, laplace_evidence, predict_log, twist_log
 from unbandit.kernels.compile import Numbers
 from unbandit.kernels.smc.cloud import Belief, Steps
 from unbandit.log import ActionLog
@@ -193,6 +193,25 @@ def one_look_ahead(
 
     For a single cloud of an evidence that is wanted quickly and may be less precise. Rounds are not predicted.
     """
+    found = _whole_log(log, rule, belief, horizons, seed)
+    return None if found is None else LookAhead((twist_log(*found, seed)[-1],), np.zeros(0))
+
+
+def evidence_without_clouds(
+    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int]
+) -> float | None:
+    """Return the log evidence by Laplace's method; None of a rule whose filter cannot look at the whole log."""
+    found = _whole_log(log, rule, belief, horizons, 0)
+    if found is None:
+        return None
+    opening = sum(opening_chance(log, which, rule.for_arms(len(log.arms))) for which in range(len(log)))
+    return laplace_evidence(*found) + opening
+
+
+def _whole_log(
+    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int
+) -> tuple[RandomisedRule, Belief, list[Steps], int, tuple[Numbers, Numbers]] | None:  # fmt: skip
+    """Return what an approximation of the hidden path asks for; None of a rule that has none."""
     rule = rule.for_arms(len(log.arms))
     if not isinstance(rule, RandomisedRule):
         return None
@@ -201,8 +220,7 @@ def one_look_ahead(
     task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), 1, seed, keep_paths=False)
     if task.draws_betas or not can_twist(rule, steps, len(log.arms)):
         return None
-    twists = twist_log(rule, belief, steps, max(horizons), task.known_rewards(), seed)
-    return LookAhead((twists[-1],), np.zeros(0))
+    return rule, belief, steps, max(horizons), task.known_rewards()
 
 
 def _looking_ahead(

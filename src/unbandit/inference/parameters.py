@@ -12,6 +12,8 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from unbandit.demonstrators.family import WHOLE, RuleFamily
 from unbandit.errors import InferenceError, NotIdentifiable, ParameterError
 from unbandit.fit import FittedNumber
 from unbandit.formatting import number
-from unbandit.inference.clouds import one_look_ahead, run_filters
+from unbandit.inference.clouds import evidence_without_clouds, one_look_ahead, run_filters
 from unbandit.inference.decisions import Predictions, predict
 from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import Prior, belief_of
@@ -30,13 +32,16 @@ from unbandit.inference.rivals import predicts
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.inference.surface import (
     CLOUDS,
+    LEAST_ERROR,
     WINDOW,
+    Correction,
     evidence_density,
     narrowed,
     principal_axes,
     quadratic_terms,
     quantile,
     spread_quantiles,
+    surveyed,
 )
 from unbandit.inference.whole_numbers import settled_whole_numbers
 from unbandit.instance import Noise
@@ -48,12 +53,21 @@ Numbers = NDArray[np.float64]
 MOST_FREE = 2  # numbers that are fitted at once
 REACH = 128.0  # how far the range goes beyond usual values, as a factor
 COARSE = {1: 13, 2: 7}  # values of each number in the first grid, by how many are fitted
+COARSE_SMOOTH = {1: 9, 2: 5}  # the same for an evidence without Monte-Carlo errors
 FINE = {1: 9, 2: 5}  # and in those after it
 ENOUGH = {1: 9, 2: 18}  # values near the top after which the grid is not narrowed any further
 OPEN_END = 3.0  # nats below the top, within which the end of a range must not be
+BINS = 31  # of a density, in which its ends are looked at
 MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is said not to show a number
 PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
 FILTERS = 2  # such clouds that filter under each value near the top
+SPOTS = {
+    1: np.linspace(-2.4, 2.4, 7)[:, None],
+    2: np.array([(x, y) for x, y in product((-2.4, -1.2, 0.0, 1.2, 2.4), repeat=2) if abs(x) + abs(y) < 3]),
+}
+"""Where clouds are asked how wrong Laplace's method is: deviations along the principal axes of what it leaves."""
+MOST_LEFT, STEEPEST = 0.4, 1.5  # nats around a smooth function, and per deviation, by which these may differ
+WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show all differences
 
 BY_DECISIONS = "decisions, predicted one by one"
 BY_FILTER = "evidence, by a particle filter"
@@ -121,7 +135,7 @@ class ParameterPosterior:
             centre, ways = principal_axes(self.places, self.weights)
             ways = ways * math.sqrt((2 * len(self.axes) + 1) / 2)
             points = np.vstack([centre, centre + ways, centre - ways])
-        return np.clip(points, [axis.low for axis in self.axes], [axis.high for axis in self.axes])
+        return np.clip(points, *_limits(self.axes))
 
     def values(self, places: Numbers) -> Numbers:
         """Return the numbers at some places."""
@@ -158,15 +172,56 @@ def fit_family(
         if not axes:
             return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed)
         evidence = replace(evidence, fixed=fixed)
-        xs, values, error = _narrowed(evidence, axes)
-    _refuse_spikes(family, xs)
-    places, density = evidence_density(xs, values, error)
+        places, density = _without_clouds(evidence, axes) or _by_clouds(evidence, axes)
     weights = density / density.sum()
     _refuse_open_ends(family, axes, places, weights, level)
     method = BY_DECISIONS if evidence.predicted else BY_FILTER
     fitted = tuple(_fitted_number(axis, places[:, at], weights, level, method) for at, axis in enumerate(axes))
     numbers = (*_combined(fitted, fixed, horizons[0]), *shown)
     return ParameterPosterior(family, axes, places, weights, numbers, fixed)
+
+
+def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
+    """Return places and the density there, by clouds of particles under each value."""
+    xs, values, error = _narrowed(evidence, axes)
+    _refuse_spikes(evidence.family, xs)
+    return evidence_density(xs, values, error, _limits(axes))
+
+
+def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers] | None:
+    """Return the same by Laplace's method, and by clouds where these differ from it.
+
+    It has no Monte-Carlo errors and takes little time; by how much it is wrong changes little from one value to the
+    next, so that clouds under a few values show it. None where there is no such method, so much is possible that a few
+    values do not show it, or clouds contradict it.
+    """
+    if evidence.without_clouds(np.array([(axis.low + axis.high) / 2 for axis in axes])) is None:
+        return None
+    free, limits = len(axes), _limits(axes)
+    lines = list(np.linspace(*limits, COARSE_SMOOTH[free]).T)
+
+    def smooth(x: Numbers, _: int) -> float:
+        found = evidence.without_clouds(x)
+        return -math.inf if found is None else found
+
+    given = surveyed(smooth, lines) if free > 1 else narrowed(smooth, {}, lines, FINE[free], ENOUGH[free])
+    if given is None or len(given[1]) < ENOUGH[1]:
+        return None
+    xs, values = given
+    places, density = evidence_density(xs, values, 0.0, limits)
+    centre, ways = principal_axes(places, density / density.sum())
+    if np.sqrt(np.square(ways).sum(axis=1)).max() > WIDEST:
+        return None
+    asked = np.clip(centre + SPOTS[free] @ ways, *limits)
+    misses = np.array([evidence(x, CLOUDS) - smooth(x, 1) for x in asked])
+    errors = [evidence.variances.get(tuple(x.tolist()), math.nan) for x in asked]
+    if not np.isfinite(misses).all():
+        return None
+    error = max(math.sqrt(np.mean(errors)), LEAST_ERROR)
+    correction = Correction.fitted(centre, ways, asked, misses, error)
+    if correction.left > MOST_LEFT + 2 * error or np.abs(correction.coefficients[1:]).max() > STEEPEST:
+        return None
+    return evidence_density(xs, values, 0.0, limits, correction)
 
 
 def _best(evidence: _Evidence) -> float:
@@ -218,6 +273,11 @@ def _axis(family: RuleFamily, name: str, usual: Sequence[float]) -> Axis:
     least, most = min(known) / REACH, max(known) * REACH
     closed = high is not None and most >= high
     return Axis(name, math.log(max(least, low)), math.log(high if closed and high else most), True, not closed)
+
+
+def _limits(axes: Sequence[Axis]) -> tuple[Numbers, Numbers]:
+    """Return the ends of the ranges."""
+    return np.array([axis.low for axis in axes]), np.array([axis.high for axis in axes])
 
 
 def _rule_at(family: RuleFamily, axes: Sequence[Axis], fixed: Mapping[str, float], x: Numbers) -> Demonstrator:
@@ -275,6 +335,17 @@ class _Evidence:
             self.variances[tuple(x.tolist())] = variance
         return value
 
+    def without_clouds(self, x: Numbers) -> float | None:
+        """Return the log evidence at a place by Laplace's method; None where there is none."""
+        rule = _rule_at(self.family, self.axes, self.fixed, x)
+        belief, total = belief_of(self.prior, len(self.log.arms), self.noise, None), 0.0
+        for which, horizon in enumerate(self.horizons):
+            found = evidence_without_clouds(self.log.select(which), rule, belief, [horizon])
+            if found is None:
+                return None
+            total += found
+        return total if math.isfinite(total) else -math.inf
+
     def _predicted(self, rule: Demonstrator, clouds: int, seed: int) -> tuple[float, float]:
         assert isinstance(rule, IndexRule)
         total, variance, kept = 0.0, 0.0, []
@@ -319,8 +390,10 @@ def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Num
     Returns places near the top (`narrowed`), their log evidences, and the error of one.
     """
     free = len(axes)
-    coarse = [np.linspace(axis.low, axis.high, COARSE[free]) for axis in axes]
-    xs, values = narrowed(evidence, {}, coarse, FINE[free], ENOUGH[free], lambda found: _ask_again(evidence, found))
+    coarse = list(np.linspace(*_limits(axes), COARSE[free]).T)
+    again = partial(_ask_again, evidence)
+    found = surveyed(evidence, coarse, again) if free > 1 else None
+    xs, values = found or narrowed(evidence, {}, coarse, FINE[free], ENOUGH[free], again)
     if values.size == 0:
         raise InferenceError(
             f"no value of {evidence.family.title} explains the log under {evidence.family.kind.name}.",
@@ -361,8 +434,8 @@ def _refuse_open_ends(
     for at, axis in enumerate(axes):
         x, tail = places[:, at], (1 - level) / 2
         low, high = (axis.value(quantile(x, weights, share)) for share in (tail, 1 - tail))
-        known = np.unique(x)
-        marginal = np.array([weights[x == each].sum() for each in known])
+        known = np.linspace(x.min(), x.max(), BINS)
+        marginal = np.histogram(x, BINS, weights=weights)[0]
         likely = marginal > marginal.max() * math.exp(-OPEN_END)
         why = None
         if axis.open_low and likely[0] and abs(known[0] - axis.low) < 1e-9:

@@ -64,6 +64,26 @@ def twist_log(
 
     `known` has sums and counts of the rewards that are known.
     """
+    fit = _climbed(rule, belief, readings, horizon, known)
+    firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
+    twists = [fit.twisted(share, firsts) for share in MODE_SHARES]
+    generator = np.random.default_rng([seed, 4])
+    for _ in range(AVERAGES):
+        fit.average(generator)
+    return [*twists, fit.twisted(AVERAGE_SHARE, firsts)]
+
+
+def laplace_evidence(
+    rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], horizon: int, known: tuple[Numbers, Numbers]
+) -> float:
+    """Return the log evidence of all demonstrations by Laplace's method: without chance, and mostly a little small."""
+    return _climbed(rule, belief, readings, horizon, known).integral()
+
+
+def _climbed(
+    rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], horizon: int, known: tuple[Numbers, Numbers]
+) -> "_Fit":
+    """Return the sites at the most probable path."""
     parameters = rule.parameters(horizon)
     transitions = transitions_of(rule, parameters, belief, readings, known)
     fit = _Fit(parameters, transitions, transitions.decided)
@@ -71,12 +91,7 @@ def twist_log(
     if belief.bernoulli:  # the variance of a reward is that at the mode
         transitions.noise[:] = deviations_of(transitions, fit.means)
         fit.climb()
-    firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
-    twists = [fit.twisted(share, firsts) for share in MODE_SHARES]
-    generator = np.random.default_rng([seed, 4])
-    for _ in range(AVERAGES):
-        fit.average(generator)
-    return [*twists, fit.twisted(AVERAGE_SHARE, firsts)]
+    return fit
 
 
 def predict_log(rule: RandomisedRule, twisted: TwistedLog, readings: Sequence[Steps], horizon: int) -> Numbers:
@@ -196,6 +211,12 @@ class _Fit:
         slope = self.sites.slope - np.einsum("tij,tj->ti", self.sites.bend, centre - self.sites.centre)
         sites, twist = Sites(centre, slope, share * self.sites.bend), Twist(*(each.copy() for each in self.twist))
         return TwistedLog(self.transitions, sites, twist, solve_twist(self.transitions, sites, twist), firsts)
+
+    def integral(self) -> float:
+        """Return the log of what the actions' probability, expanded at the path that the sites imply, integrates to."""
+        log_chances = np.empty(self._innovations.size)
+        expand_sites(self.parameters, self.transitions, self._solve(), self.rounds, self.sites, log_chances)
+        return float(log_chances.sum()) + solve_twist(self.transitions, self.sites, self.twist)
 
     def _solve(self) -> Numbers:
         """Solve for the approximation that the sites imply; return the scores along its path."""

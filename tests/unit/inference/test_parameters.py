@@ -10,7 +10,7 @@ import unbandit as ub
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.inference import usual_prior
-from unbandit.inference.parameters import Axis, _narrowed, _refuse_spikes, fit_family
+from unbandit.inference.parameters import Axis, _by_clouds, _narrowed, _refuse_spikes, _without_clouds, fit_family
 from unbandit.inference.surface import _surface, evidence_density
 
 NOISE = ub.Gaussian(0.5)
@@ -77,6 +77,56 @@ def test_one_lucky_cloud_does_not_hide_the_values_around_it():
     assert values.max() < 0.1
     places, density = evidence_density(xs, values, error)
     assert places[density.argmax(), 0] == pytest.approx(0.15, abs=0.01)
+
+
+class RidgeEvidence:
+    """An evidence of two numbers that make up for each other; clouds find it with errors."""
+
+    predicted, best, family = False, None, rule_or_family("learning-softmax:fit")
+    centre, covariance = np.array([-1.0, -1.3]), np.array([[0.041, 0.028], [0.028, 0.0225]])
+
+    def __init__(self, error):
+        self.error, self.generator, self.variances = error, np.random.default_rng(5), {}
+
+    def __call__(self, x, clouds):
+        self.variances[tuple(x.tolist())] = self.error**2
+        away = x - self.centre
+        return -0.5 * away @ np.linalg.solve(self.covariance, away) + self.error * self.generator.normal()
+
+    def without_clouds(self, x):
+        exact = self.error
+        self.error = 0.0
+        value = self(x, 1) - 0.7
+        self.error = exact
+        return value
+
+
+AXES = (
+    Axis("rate", -7.15, 0.0, open_low=True, open_high=False),
+    Axis("temperature", -7.15, 4.16, open_low=True, open_high=True),
+)
+
+
+@pytest.mark.parametrize(("density", "error"), [(_by_clouds, 0.0), (_by_clouds, 0.15), (_without_clouds, 0.15)])
+def test_numbers_that_make_up_for_each_other_have_the_density_of_their_ridge(density, error):
+    evidence = RidgeEvidence(error)
+    places, weights = density(evidence, AXES)
+    weights = weights / weights.sum()
+    centre = weights @ places
+    covariance = (weights[:, None] * (places - centre)).T @ (places - centre)
+    deviations = np.sqrt(np.diag(evidence.covariance))
+    assert (np.abs(centre - evidence.centre) < 0.2 * deviations).all()
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), deviations, rtol=0.02 if error == 0 else 0.15)
+    assert (places <= [axis.high for axis in AXES]).all()
+
+
+def test_clouds_that_contradict_a_method_without_them_are_believed():
+    evidence = RidgeEvidence(0.05)
+    assert _without_clouds(evidence, AXES) is not None
+    evidence.without_clouds = lambda x: evidence(x - [0.5, -0.3], 1)
+    assert _without_clouds(evidence, AXES) is None
+    evidence.without_clouds = lambda x: None
+    assert _without_clouds(evidence, AXES) is None
 
 
 def test_an_evidence_of_which_only_errors_are_left_is_refused():
