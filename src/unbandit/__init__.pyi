@@ -57,7 +57,6 @@ from .errors import ParameterError as ParameterError
 from .errors import ResumeError as ResumeError
 from .errors import UnbanditError as UnbanditError
 from .estimators import estimate as estimate
-from .estimators import sensitivity as sensitivity
 from .estimators.api import posterior as posterior
 from .estimators.learning_curve import LearningCurve as LearningCurve
 from .estimators.learning_curve import learning_curve as learning_curve
@@ -67,6 +66,7 @@ from .estimators.stretches import stretches as stretches
 from .estimators.switching_moment import SwitchingMoment as SwitchingMoment
 from .estimators.switching_moment import switching_moment as switching_moment
 from .estimators.switching_moment import switching_rounds as switching_rounds
+from .estimators.variants import sensitivity as sensitivity
 from .fit import Check as Check
 from .hierarchy import Population as Population
 from .hierarchy import population as population

@@ -54,7 +54,7 @@ def estimate(
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
-    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with alpha and scale 20% off."),
+    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with the rule's numbers changed."),
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
     follow: bool = Option(False, "--follow", help="Continue as the log grows; with --json one object per line."),
@@ -87,7 +87,6 @@ def estimate(
         raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter="predict")
     from unbandit.demonstrators.family import RuleFamily
     from unbandit.estimators import estimate as estimate_log
-    from unbandit.estimators import sensitivity as estimate_nearby
     from unbandit.estimators.arguments import draws
     from unbandit.log.counts import refuse_duplicates
     from unbandit.log.partial import read_or_scan
@@ -118,8 +117,11 @@ def estimate(
 
                 check_stretches(log, asked.rule, windows, asked.options)
             answer = estimate_log(log, asked.rule, **asked.options)
-            others = estimate_nearby(log, asked.rule, **asked.options) if sensitivity else {}
-            found = None
+            others, found = {}, None
+            if sensitivity:
+                from unbandit.estimators.variants import sensitivity as estimate_nearby  # most answers are of one rule
+
+                others = estimate_nearby(log, asked.rule, answer=answer, **asked.options)
             if windows is not None:
                 from unbandit.estimators.stretches import stretches  # most answers are of the whole log
 

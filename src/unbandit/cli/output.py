@@ -310,7 +310,7 @@ def print_stretches(found: Stretches) -> None:
 
 def print_sensitivity(answer: Estimate, others: Mapping[str, Estimate]) -> None:
     """Print one table of arms and variants, the best arm first."""
-    from unbandit.estimators.api import sensitivity_rows
+    from unbandit.estimators.variants import sensitivity_rows
 
     out = console()
     is_wide = out.width >= WIDEST_CELL * (len(others) + 2)

@@ -69,7 +69,7 @@ def report(
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
-    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with alpha and scale 20% off."),
+    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with the rule's numbers changed."),
     output: str = Option("report.html", "--output", "-o", help="The report: .html."),
     title: str = Option(None, "--title", help="Title of the report."),
     author: str = Option(None, "--author", metavar="NAME", help="Who wrote it."),

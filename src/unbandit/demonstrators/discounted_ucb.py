@@ -21,6 +21,7 @@ class DiscountedUCB(RecentIndexRule):
     """
 
     name: ClassVar[str] = "discounted-ucb"
+    varied: ClassVar[tuple[str, ...]] = ("exploration",)
     title: ClassVar[str] = "Discounted UCB"
     aliases: ClassVar[tuple[str, ...]] = ("d-ucb", "ducb")
     examples: ClassVar[Examples] = ({}, {"exploration": 0.5, "discount": 0.9, "ties": "random"})

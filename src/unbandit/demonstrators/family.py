@@ -94,10 +94,7 @@ class RuleFamily:
 
     def limits(self, name: str) -> tuple[float | None, float | None]:
         """Return the ends between which a number must lie, None where there is none."""
-        ends: dict[str, float] = {}
-        for limit in self.kind.model_fields[name].metadata:
-            ends |= {key: float(getattr(limit, key)) for key in ("gt", "ge", "lt", "le") if hasattr(limit, key)}
-        return ends.get("gt", ends.get("ge")), ends.get("lt", ends.get("le"))
+        return limits_of(self.kind, name)
 
     def _usual(self, name: str) -> float:
         """Return a value that a free number may have; a name that the rule does not have is refused elsewhere."""
@@ -120,6 +117,14 @@ class RuleFamily:
         if name.startswith("_") or not hasattr(self.kind, name):
             raise AttributeError(name)
         raise refusal_of(self)
+
+
+def limits_of(kind: Any, name: str) -> tuple[float | None, float | None]:
+    """Return the ends between which a number of a rule must lie, None where there is none."""
+    ends: dict[str, float] = {}
+    for limit in kind.model_fields[name].metadata:
+        ends |= {key: float(getattr(limit, key)) for key in ("gt", "ge", "lt", "le") if hasattr(limit, key)}
+    return ends.get("gt", ends.get("ge")), ends.get("lt", ends.get("le"))
 
 
 def refusal_of(family: RuleFamily, parameter: str | None = None) -> ParameterError:

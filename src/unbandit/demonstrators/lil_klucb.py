@@ -23,6 +23,7 @@ class LilKLUCB(NoiseIndexRule):
     """
 
     name: ClassVar[str] = "lil-klucb"
+    varied: ClassVar[tuple[str, ...]] = ("exploration",)
     fits: ClassVar[tuple[str, ...]] = ("sigma",)
     title: ClassVar[str] = "Lil-KLUCB"
     aliases: ClassVar[tuple[str, ...]] = ("lilklucb", "lil-kl-ucb")

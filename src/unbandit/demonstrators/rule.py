@@ -53,6 +53,9 @@ class Rule(BaseModel):
     no_standard: ClassVar[tuple[str, ...]] = ()
     """Numbers without a usual value: where one is not given, the default is a guess, and an answer warns of it."""
 
+    varied: ClassVar[tuple[str, ...]] = ()
+    """Further numbers that may be off, for `sensitivity`."""
+
     unfit: ClassVar[str] = ""
     """Why no number of the rule can be fitted from a log; nothing where one can."""
 

@@ -21,6 +21,7 @@ class SlidingWindowUCB(RecentIndexRule):
     """
 
     name: ClassVar[str] = "sliding-window-ucb"
+    varied: ClassVar[tuple[str, ...]] = ("exploration", "window")
     title: ClassVar[str] = "Sliding-window UCB"
     aliases: ClassVar[tuple[str, ...]] = ("sw-ucb", "swucb")
     examples: ClassVar[Examples] = ({}, {"window": 40, "ties": "random"})

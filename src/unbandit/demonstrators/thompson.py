@@ -39,6 +39,7 @@ class Thompson(RandomisedRule):
     """
 
     name: ClassVar[str] = "thompson"
+    varied: ClassVar[tuple[str, ...]] = ("successes", "failures")
     fits: ClassVar[tuple[str, ...]] = ("sigma",)
     no_standard: ClassVar[tuple[str, ...]] = ("sigma",)
     title: ClassVar[str] = "Thompson sampling"

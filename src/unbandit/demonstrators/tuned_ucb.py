@@ -22,6 +22,7 @@ class UCBTuned(VarianceIndexRule):
     """
 
     name: ClassVar[str] = "ucb-tuned"
+    varied: ClassVar[tuple[str, ...]] = ("exploration",)
     title: ClassVar[str] = "UCB-tuned"
     aliases: ClassVar[tuple[str, ...]] = ("ucb1-tuned", "ucbtuned")
     proposed: ClassVar[bool] = False

@@ -96,6 +96,7 @@ class UCBV(VarianceIndexRule):
     """
 
     name: ClassVar[str] = "ucbv"
+    varied: ClassVar[tuple[str, ...]] = ("exploration",)
     title: ClassVar[str] = "UCB-V"
     aliases: ClassVar[tuple[str, ...]] = ("ucb-v",)
     examples: ClassVar[Examples] = (

@@ -1,5 +1,5 @@
 """Estimators: from a record of choices to what every arm was worth."""
 
-from unbandit.estimators.api import estimate, sensitivity
+from unbandit.estimators.api import estimate
 
-__all__ = ["estimate", "sensitivity"]
+__all__ = ["estimate"]

@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, RandomisedRule, parse_rule
+from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.arguments import (
     DRAWING,
     as_log,
-    as_record,
     asked_record,
     check_choices,
     check_hidden,
@@ -41,11 +39,10 @@ from unbandit.estimators.arguments import (
 from unbandit.estimators.check import checked, said_of
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
-from unbandit.formatting import interval, number
 from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
 from unbandit.log.tallies import Record
-from unbandit.result import BEST, ArmEstimate, Estimate, Quantity, integers, marked, shown_quantity
+from unbandit.result import BEST, Estimate, integers, marked
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior, Prior
@@ -371,61 +368,6 @@ def posterior(
     misfits, _ = said_of(fit, fitted)
     guessed = guessed_numbers(assumed, noise, can_fit=kept is None and availability is None)
     return replace(found, warnings=(*misfits, *guessed, *warnings, *meant, *from_the_prior(request)), check=fit)
-
-
-def sensitivity_rows(
-    answer: Estimate, others: Mapping[str, Estimate], most: int | None = None, *, intervals: bool = True
-) -> tuple[list[str], list[list[str]]]:
-    """Return one table of arms and variants as text: headings, and rows with the best arm first.
-
-    Of several demonstrations the first `most` are taken. A cell has the value, with its interval if asked for.
-    """
-    quantity, several = shown_quantity(answer), len(answer.demonstrations) > 1
-    headings = ["demonstration"] * several + ["arm", quantity, *others]
-    rows = []
-    for name in answer.demonstrations[:most]:
-        variants = [{row.arm: row for row in each.ranked(name)} for each in (answer, *others.values())]
-        for arm in variants[0]:
-            cells = [value_cell(each[arm], quantity, intervals=intervals) for each in variants]
-            rows.append([name] * several + [arm, *cells])
-    return headings, rows
-
-
-def value_cell(row: ArmEstimate, quantity: Quantity, *, intervals: bool) -> str:
-    """Write an arm's value with its interval; its verdict where it has no number."""
-    value, ends = row.value(quantity), interval(*row.interval(quantity))
-    if value is None:
-        return ends or row.verdict
-    return f"{number(value)} ({ends})" if ends and intervals and row.verdict != "best" else number(value)
-
-
-def sensitivity(log: ActionLog | Any, rule: Demonstrator | RuleFamily | str, **options: Any) -> dict[str, Estimate]:
-    """Estimate again with alpha (unless it is 0), and the width's scale, 20% lower and higher than assumed.
-
-    Examples
-    --------
-    >>> from unbandit import UCB, Instance
-    >>> log = UCB(alpha=0.25).demonstrate(Instance([1.0, 0.5]), 1_000, seed=1)
-    >>> list(sensitivity(log, "ucb:alpha=0.25", sigma=1.0))
-    ['alpha=0.2', 'alpha=0.3', 'scale=1.131', 'scale=1.697']
-    """
-    assumed = parse_rule(rule)
-    if not isinstance(assumed, RegretWidth):
-        raise ParameterError(f"expected a rule with alpha and scale; got {assumed}.", parameter="sensitivity")
-    record, answers = as_record(log), {}
-    scale = "sigma" if assumed.sigma is not None else "scale"
-    # the noise stays what it was, also where the rule's own sigma is varied
-    if options.get("sigma") is None and not options.get("bernoulli"):
-        options["sigma"] = assumed.sigma
-    for name in ("alpha", scale) if assumed.alpha > 0 else (scale,):  # 20% of an alpha of 0 is nothing
-        for share in (0.8, 1.2):
-            value = getattr(assumed, name) * share
-            changed = assumed.model_copy(update={name: min(value, 0.999) if name == "alpha" else value})
-            with python_warnings.catch_warnings():
-                python_warnings.simplefilter("ignore", AssumptionWarning)
-                nearby = estimate(record, changed, **(options | {"check": False}))
-                answers[f"{name}={getattr(changed, name):.4g}"] = nearby
-    return answers
 
 
 # Closed forms

@@ -16,10 +16,10 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Audience, ParameterError, option, python_option
 from unbandit.estimators import estimate
-from unbandit.estimators import sensitivity as nearby
-from unbandit.estimators.api import sensitivity_rows
 from unbandit.estimators.arguments import as_log, shows_part
 from unbandit.estimators.stretches import check_stretches, stretches
+from unbandit.estimators.variants import sensitivity as nearby
+from unbandit.estimators.variants import sensitivity_rows
 from unbandit.formatting import counted, interval, number, share, shown
 from unbandit.log import ActionLog
 from unbandit.log.availability import availability_of
@@ -97,7 +97,7 @@ def report(
     windows
         From how many stretches of the log to estimate besides, to look for drift (`unbandit.stretches`).
     sensitivity
-        Whether to estimate also with alpha and scale 20% off, and show all of it in one table.
+        Whether to estimate also with the rule's numbers changed (`unbandit.sensitivity`), and show it in one table.
     names
         What arms are called in the report, by their labels in the log.
     unit
@@ -183,7 +183,7 @@ def report(
         )
         most = None if not short else 0 if sensitivity or misfit(answer) else ONE_PAGE.most
         figures = draw_figures(data, lambda step, part: report_progress(step, 0.5 + 0.4 * part), most=most)
-        others = nearby(given, assumed, **options) if sensitivity else {}
+        others = nearby(given, assumed, answer=estimated, **options) if sensitivity else {}
         if shown_in is not None:
             others = {label: other.in_unit(shown_in) for label, other in others.items()}
     report_progress("Writing the report", 0.9)

@@ -1,14 +1,27 @@
-"""The same record with alpha and the width's factor 20% off."""
+"""The same record with one of the rule's numbers changed."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import pytest
 
-from unbandit import SAE, UCB, ActionLog, ParameterError, estimate, sensitivity
+from unbandit import (
+    SAE,
+    UCB,
+    ActionLog,
+    Bernoulli,
+    Instance,
+    LearningSoftmax,
+    ParameterError,
+    estimate,
+    parse_rule,
+    sensitivity,
+)
 from unbandit.demonstrators import IndexRule
 from unbandit.demonstrators.base import known_rules
+from unbandit.fit import FittedNumber
 
 LOG = ActionLog.from_actions(list("AB" + "A" * 8 + "BBB" + "A"))
 
@@ -60,14 +73,67 @@ def test_a_sigma_of_0_is_refused_here_too():
         sensitivity(LOG, "ucb:sigma=0.2", sigma=0.0)
 
 
-def test_a_rule_without_alpha_is_refused():
+VARIED = {
+    "ucb1": ["exploration=1", "exploration=4"],
+    "moss": ["scale=0.5", "scale=2"],
+    "ucb-tuned": ["exploration=0.5", "exploration=2"],
+    "even-dar:sigma=0.4": ["sigma=0.2", "sigma=0.8"],
+    "klucb:noise=gaussian": ["sigma=0.25", "sigma=1"],
+    "sliding-window-ucb:window=9": ["exploration=0.25", "exploration=1", "window=4", "window=18"],
+}
+
+
+@pytest.mark.parametrize("rule", VARIED)
+def test_other_numbers_are_halved_and_doubled(rule):
+    given = {"bernoulli": True} if rule == "ucb-tuned" else {"sigma": 1.0}
+    given |= {"best_mean": 0.9} if rule == "ucb-tuned" else {}
+    found = sensitivity(LOG, rule, **given)
+    assert list(found) == VARIED[rule]
+    assert {answer.sigma for answer in found.values()} == {given.get("sigma")}
+    number, value = VARIED[rule][0].split("=")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = estimate(LOG, parse_rule(rule).model_copy(update={number: float(value)}), **given, check=False)
+    assert found[VARIED[rule][0]]["B"].gap == alone["B"].gap
+
+
+def test_a_number_stays_within_its_limits():
+    log = LearningSoftmax(rate=0.8).demonstrate(Instance([0.7, 0.4], Bernoulli()), 40, seed=1)
+    given = {"bernoulli": True, "particles": 50}
+    found = sensitivity(log, "q-learning:rate=0.8,temperature=0.2", **given)
+    assert list(found) == ["rate=0.4", "rate=1", "temperature=0.1", "temperature=0.4"]
+
+
+def test_a_sigma_that_nobody_gave_is_not_varied_alone():
+    with pytest.raises(ParameterError, match="sigma is the number of klucb that can be off, and it is not given"):
+        sensitivity(LOG, "klucb:noise=gaussian")
+
+
+def test_fitted_numbers_take_the_ends_of_their_interval():
+    fitted = FittedNumber("exploration", 2.0, 1.5, 3.0, "evidence")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answer = replace(estimate(LOG, "ucb1:exploration=2", sigma=1.0, check=False), fitted=(fitted,))
+    found = sensitivity(LOG, "ucb1:exploration=fit", answer=answer, sigma=1.0)
+    assert list(found) == ["exploration=1.5", "exploration=3"]
+    together = replace(answer, fitted=(replace(fitted, parameter="scale sqrt(ln T)"),))
+    with pytest.raises(ParameterError, match="shows several numbers only together"):
+        sensitivity(LOG, "ucb1:exploration=fit", answer=together, sigma=1.0)
+
+
+def test_a_rule_without_a_number_is_refused():
+    with pytest.raises(ParameterError, match=r"klucb.* has no number that could be off"):
+        sensitivity(LOG, "klucb", best_mean=0.9)
+
+
+def test_a_rule_of_ones_own_without_numbers_is_refused():
     class Plain(IndexRule):
         """Pull something."""
 
         name = "plain"
 
     try:
-        with pytest.raises(ParameterError, match="expected a rule with alpha and scale"):
+        with pytest.raises(ParameterError, match="has no number that could be off"):
             sensitivity(LOG, Plain(), sigma=1.0)
     finally:
         del known_rules["plain"]
