@@ -38,6 +38,8 @@ documents: env calibrate calibration-page
 	$(BIN)/unbandit reproduce --full -o reproduction-full
 	cp reproduction-full/ucb.png reproduction-full/battery-landscape.png docs/
 	cp reproduction-full/claims.md docs/claims.md
+	$(BIN)/unbandit reproduce --beyond -o reproduction-beyond
+	cp reproduction-beyond/linear-learners.png docs/
 
 # The documentation site, with nothing to be warned of: docs/_build/html/index.html
 docs: env

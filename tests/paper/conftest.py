@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from unbandit.paper import contexts
 from unbandit.paper.figure import Size, figures
 from unbandit.paper.page import Reproduction
 from unbandit.paper.reproduce import reproduce
@@ -15,6 +16,7 @@ RUNS = 4
 def small(tmp_path_factory):
     """Return a function that makes a figure from four runs; the second time it is there."""
     folder, kept = tmp_path_factory.mktemp("paper") / "small", {}
+    contexts.HORIZON, contexts.PARTICLES = 30, 40  # a posterior takes longer than a study of four runs
 
     def make(name: str) -> Reproduction:
         if name not in kept:

@@ -73,14 +73,16 @@ def test_drawing_leaves_the_callers_style_alone(small):
 def test_names_are_unique_and_the_larger_figures_come_last():
     listed = [figure.name for file in FILES for figure in importlib.import_module(f"unbandit.paper.{file}").FIGURES]
     assert sorted(listed) == sorted(NAMES)
-    larger = [figure.full_only for figure in figures().values()]
+    larger = [(figure.beyond, figure.full_only) for figure in figures().values()]
     assert larger == sorted(larger)
 
 
 def test_figures_are_chosen_by_name_in_the_order_of_the_page():
     assert [figure.name for figure in chosen_figures(list(reversed(NAMES)))] == NAMES
     assert all(not figure.full_only for figure in chosen_figures())
-    assert len(chosen_figures(full=True)) == len(NAMES)
+    beyond = [figure.name for figure in chosen_figures(beyond=True)]
+    assert beyond == ["linear-learners"]
+    assert [figure.name for figure in chosen_figures(full=True)] + beyond == NAMES
 
 
 def test_an_unknown_name_lists_those_there_are():

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars
 
     from unbandit.calibration import Calibration
+    from unbandit.paper.figure import PaperFigure
     from unbandit.paper.page import Reproduction
 
 
@@ -136,6 +137,7 @@ def reproduce(
     folder: str = Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
     runs: int = Option(None, "--runs", help="Per picture, 2 or more; by default the paper's (see --full)."),
     full: bool = Option(False, "--full", help="Far beyond the paper: 100,000 runs, or ten times its own, and more."),
+    beyond: bool = Option(False, "--beyond", help="Instead, pictures of questions that the paper does not ask."),
     seed: options.Seed = 1,
     device: options.Device = "auto",
     threads: options.Threads = None,
@@ -160,10 +162,7 @@ def reproduce(
     names = list(figures or ())
     if listed:
         chosen_figures(names)  # an unknown name is refused here too
-        rows = (
-            (each.name, each.title, each.section + (" (with --full)" if each.full_only else ""))
-            for each in known_figures().values()
-        )
+        rows = ((each.name, each.title, each.section + _with_option(each)) for each in known_figures().values())
         printer.console().print(printer.new_table([("picture", WORD), ("title", {}), ("in the paper", {})], rows))
         return
     err = printer.console(error=True)
@@ -171,12 +170,16 @@ def reproduce(
 
     with printer.resumable(lambda: f"Stopped. What was simulated is kept in {folder}: the same command resumes."):
         done = make(
-            names, folder, runs=runs, seed=seed, full=full, device=device, threads=threads, executor=executor,
-            address=address, wait=wait, say=printer.say_on(err), progress=progress_on(err),
+            names, folder, runs=runs, seed=seed, full=full, beyond=beyond, device=device, threads=threads,
+            executor=executor, address=address, wait=wait, say=printer.say_on(err), progress=progress_on(err),
             ready=printer.announce_compilation,
             told=lambda made: err.print(f"{made.files[0]}, .svg, .parquet: {made.figure.title}", soft_wrap=True),
         )  # fmt: skip
     _print_claims(done)
+
+
+def _with_option(figure: "PaperFigure") -> str:
+    return " (with --full)" if figure.full_only else " (with --beyond)" if figure.beyond else ""
 
 
 def _print_claims(done: "Reproduction") -> None:

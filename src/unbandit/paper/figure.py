@@ -32,7 +32,7 @@ FULL_TIMES = 10  # how many times the paper's runs the other figures have at ful
 
 PROCEDURES: Final = "switching"  # the method that is exactly the paper's Procedures 1 and 2, which every claim is about
 
-FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "coverage")
+FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "coverage", "contexts")
 """The modules that define figures, each in a tuple `FIGURES`."""
 
 
@@ -107,6 +107,7 @@ class PaperFigure(ABC):
     alt: str = ""  # what the figure looks like, for readers who cannot see it; if empty, the caption
     needs_rows: bool = False  # whether its studies' rows are read, and not only their sums: a GPU then keeps them
     full_only: bool = False  # whether it is made with `--full` only, or when asked for by name
+    beyond: bool = False  # the same with `--beyond`: a question that the paper does not ask
 
     def studies(self, size: Size) -> dict[str, Study]:
         """Return the studies that the figure needs, by name; none by default."""
@@ -149,11 +150,14 @@ class PaperFigure(ABC):
 def figures() -> dict[str, PaperFigure]:
     """Return every figure by name: those of the paper first, then those that go beyond it."""
     listed = [figure for file in FILES for figure in importlib.import_module(f"unbandit.paper.{file}").FIGURES]
-    return {figure.name: figure for figure in sorted(listed, key=lambda figure: figure.full_only)}
+    return {figure.name: figure for figure in sorted(listed, key=lambda figure: (figure.beyond, figure.full_only))}
 
 
-def chosen_figures(names: Sequence[str] = (), *, full: bool = False) -> list[PaperFigure]:
-    """Return the figures asked for, in the order of the page; without names all, the larger ones only if `full`."""
+def chosen_figures(names: Sequence[str] = (), *, full: bool = False, beyond: bool = False) -> list[PaperFigure]:
+    """Return the figures asked for, in the order of the page; without names all, the larger ones only if `full`.
+
+    With `beyond`, those of questions that the paper does not ask instead.
+    """
     known = figures()
     for name in names:
         if name not in known:
@@ -163,4 +167,4 @@ def chosen_figures(names: Sequence[str] = (), *, full: bool = False) -> list[Pap
             raise ParameterError(text, owner="picture", value=name, remedy=remedy)
     if names:
         return [figure for figure in known.values() if figure.name in names]
-    return [figure for figure in known.values() if full or not figure.full_only]
+    return [figure for figure in known.values() if figure.beyond == beyond and (full or not figure.full_only)]

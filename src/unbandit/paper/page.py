@@ -123,14 +123,15 @@ def inches(path: Path) -> tuple[float, float]:
 
 def listing(reproduction: Reproduction) -> str:
     """Return every claim with what was measured and its verdict, figure by figure, and what selecting runs does."""
-    verdicts, own = (
-        ", ".join(counted(verdict, count) for verdict, count in counts.items())
-        for counts in (reproduction.verdicts, reproduction.own_verdicts)
-    )
+    whose = (("the paper's claims", reproduction.verdicts), ("the questions of ours", reproduction.own_verdicts))
+    verdicts = "; of ".join(
+        f"{name}, {', '.join(counted(verdict, count) for verdict, count in counts.items())}"
+        for name, counts in whose if any(counts.values())
+    )  # fmt: skip
     parts = [
         "# What the paper says, and what was measured",
         f"Written by `{reproduction.asked}` of unbandit {__version__}, seed {reproduction.size.seed}.\n"
-        f"Of the paper's claims, {verdicts}; of the questions of ours, {own}. Values are given with one standard\n"
+        f"{f'Of {verdicts}. ' if verdicts else ''}Values are given with one standard\n"
         "error, and decided by their 95% interval unless the statistic says otherwise.",
     ]
     for made in reproduction.made:

@@ -50,6 +50,7 @@ def reproduce(
     runs: int | None = None,
     seed: int = 1,
     full: bool = False,
+    beyond: bool = False,
     device: str = "cpu",
     threads: int | None = None,
     executor: SupportsSubmit | str | None = None,
@@ -68,8 +69,9 @@ def reproduce(
         Names of the figures; none for all.
     folder
         Where everything goes; created if missing. What was simulated there before is not simulated again.
-    runs, full
-        Runs of every figure, the paper's own numbers by default; and whether to go beyond the paper's sizes.
+    runs, full, beyond
+        Runs of every figure, the paper's own numbers by default; whether to go beyond the paper's sizes; and whether to
+        make the figures of questions that the paper does not ask instead of its own.
     seed
         The same seed gives the same figures, on any number of threads.
     device
@@ -93,7 +95,7 @@ def reproduce(
     workers = choose_executor(executor, address=address, wait=wait, threads=threads)
     if is_address(folder):
         raise OutputError(f"{os.fspath(folder)}: expected a folder of this machine, for figures and a page.")
-    work = [(figure, figure.studies(size)) for figure in chosen_figures(names, full=full)]
+    work = [(figure, figure.studies(size)) for figure in chosen_figures(names, full=full, beyond=beyond)]
     chosen, notice = choose_device(device, sum(study.rounds for _, studies in work for study in studies.values()))
     size = replace(size, device=chosen)
     if notice is not None:
@@ -105,7 +107,7 @@ def reproduce(
     target = Path(folder)
     _check_writable(target)
     _check_folder(target, size)
-    reproduction = Reproduction(target, size, _asked(names, size), _where(target, threads, executor, address))
+    reproduction = Reproduction(target, size, _asked(names, size, beyond), _where(target, threads, executor, address))
     homes = {target / "parts" / figure.home(name): study for figure, own in work for name, study in own.items()}
     done = 0
     for home, study in homes.items():
@@ -146,7 +148,7 @@ def reproduce(
 def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFigure:
     """Draw a figure, write its files, and test its claims."""
     claims, table = figure.claims(results), figure.table(results)
-    if figure.full_only:  # the paper does not have it
+    if figure.full_only or figure.beyond:  # the paper does not have it
         claims = [replace(claim, ours=True) for claim in claims]
     png, svg, rows = (folder / f"{figure.name}.{kind}" for kind in ("png", "svg", "parquet"))
     with mpl.rc_context(STYLE):
@@ -230,9 +232,9 @@ def _check_writable(folder: Path) -> None:
         raise OutputError(refusal, path=str(folder), remedy="Choose another folder.")
 
 
-def _asked(names: Sequence[str], size: Size) -> str:
+def _asked(names: Sequence[str], size: Size, beyond: bool) -> str:
     """Write what gives the same numbers in a shell."""
-    options = _options(runs=size.runs, full=size.full, device=size.device, seed=size.seed)
+    options = _options(beyond=beyond and not names, runs=size.runs, full=size.full, device=size.device, seed=size.seed)
     return shlex.join(["unbandit", "reproduce", *names, *options])
 
 
