@@ -27,7 +27,9 @@ def test_the_table_has_the_rules_that_fit_first(unbandit, log):
     done = unbandit("check", "log.csv", "--candidates", "sae,ucb1,ucb:alpha=0.25", "--sigma", "0.5")
     assert done.code == 0
     assert done.out.splitlines()[0] == "1 of 3 rules fits this log."
-    verdicts = [line.split()[0].split(":")[0] for line in done.out.splitlines() if "fit" in line][1:]
+    assert "At 0.01 or less the rule does not fit." in done.out
+    assert "Not tried" not in done.out  # all that were asked for
+    verdicts = [line.split()[0].split(":")[0] for line in done.out.splitlines() if "fit" in line][1:4]
     assert verdicts[0] == "ucb1"
 
 
@@ -45,6 +47,19 @@ def test_json_is_that_of_python(unbandit, log):
     found = ub.check(log, "ucb1,sae", sigma=0.5).to_dict()
     assert [row["verdict"] for row in said["rules"]] == [row["verdict"] for row in found["rules"]]
     assert said["rules"][0]["estimate"]["check"]["verdict"] == "fits"
+
+
+def test_rules_that_are_left_out_are_named(unbandit, log, monkeypatch):
+    from unbandit.identification import survey
+
+    row = survey.check(log, "ucb1", sigma=0.5).rows
+    left_out = survey.Survey(row, 0.5, (), ("thompson", "uniform"))
+    monkeypatch.setattr("unbandit.identification.check", lambda *_, **__: left_out)
+    done = unbandit("check", "log.csv", "--sigma", "0.5")
+    assert "Not tried, since they choose at random or reveal no values: thompson, uniform." in done.out
+    assert "unbandit identify log.csv" in done.out
+    said = json.loads(unbandit("check", "log.csv", "--sigma", "0.5", "--json").out)
+    assert (said["threshold"], said["not_tried"]) == (0.01, ["thompson", "uniform"])
 
 
 def test_counts_are_refused(unbandit, log, tmp_path):

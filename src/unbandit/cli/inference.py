@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
@@ -155,8 +156,8 @@ def check(
     """Find the rules that fit a log.
 
     The first thing to run on a log whose origin is uncertain: every rule with a closed form, its estimate, and whether
-    it makes such logs. Unknown parameters are chosen
-    from a grid, as those that make the log most probable. Rules that choose at random are left to unbandit identify.
+    it makes such logs. Unknown parameters are chosen from a grid, as those that make the log most probable. Rules that
+    choose at random are left out; unbandit identify weighs them too. A rule does not fit at a p-value of 0.01 or less.
 
     Example:  unbandit check log.csv --sigma 0.5
     """
@@ -188,6 +189,17 @@ def check(
         for row, said in zip(found.rows, found.to_frame().to_dicts(), strict=True)
     )  # fmt: skip
     out.print(printer.new_table(headings, rows))
+    out.print(
+        "p-value: how often logs of the rule look as unusual as this one, at most. At "
+        f"{found.threshold:g} or less the rule does not fit.",
+        soft_wrap=True,
+    )
+    if found.not_tried:
+        out.print(
+            f"Not tried, since they choose at random or reveal no values: {', '.join(found.not_tried)}. "
+            f"To weigh them too: unbandit identify {shlex.quote(log)}",
+            soft_wrap=True,
+        )
     printer.print_notices(found.warnings, record.reading)
 
 

@@ -7,7 +7,7 @@ import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from unbandit.estimators.arguments import as_log, check_numbers, horizons
 from unbandit.fit import Check
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.inference import decisions
-from unbandit.inference.check import NEARLY_AS_PROBABLE, check_log
+from unbandit.inference.check import DOES_NOT_FIT, NEARLY_AS_PROBABLE, check_log
 from unbandit.inference.prior import usual_prior
 from unbandit.inference.rivals import RANDOM, predicts, usual_parameters
 from unbandit.instance import Bernoulli, Noise
@@ -84,11 +84,17 @@ class Survey(Finding):
         Standard deviation of a reward that was assumed; None for rewards of 0 and 1.
     warnings
         What may be wrong.
+    not_tried
+        The names of rules that were left out, since they choose at random or reveal no values.
     """
 
     rows: tuple[CheckedRule, ...]
     sigma: float | None
     warnings: tuple[Notice, ...] = ()
+    not_tried: tuple[str, ...] = ()
+
+    threshold: ClassVar[float] = DOES_NOT_FIT
+    """The p-value at or below which a rule does not fit."""
 
     @property
     def fitting(self) -> tuple[CheckedRule, ...]:
@@ -136,7 +142,8 @@ class Survey(Finding):
             for row in self.rows
         ]
         warnings = [notice.to_dict(audience) for notice in self.warnings]
-        return {"schema": SCHEMA, "sigma": self.sigma, "rules": rows, "warnings": warnings}
+        about = {"threshold": self.threshold, "not_tried": list(self.not_tried)}
+        return {"schema": SCHEMA, "sigma": self.sigma, **about, "rules": rows, "warnings": warnings}
 
     def __str__(self) -> str:
         lines = [f"{self.answer()}."]
@@ -195,8 +202,10 @@ def check(
     checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
     considered, notes = candidates_for(candidates, noise, record)
+    every = considered
     if candidates is None:
-        considered, notes = tuple(filter(_has_closed_form, considered)), []
+        considered, notes = tuple(filter(_has_closed_form, every)), []
+    not_tried = tuple(each.name for each in every if each not in considered)
     rounds = horizons(horizon, record)
     known = {"bernoulli": True} if isinstance(noise, Bernoulli) else {"sigma": noise.sigma} if sigma is not None else {}
     options: dict[str, Any] = {**known, "horizon": horizon, "best_mean": best_mean, "level": level}
@@ -225,7 +234,7 @@ def check(
     if not fitting:
         random = any(row.check.instead[:1] == (RANDOM,) for row in rows)
         warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM) if random else Notice("none-fits", NONE_FITS)]
-    return Survey(tuple(order), None if sigma is None else float(sigma), (*warnings, *notes))
+    return Survey(tuple(order), None if sigma is None else float(sigma), (*warnings, *notes), not_tried)
 
 
 def _most_probable(

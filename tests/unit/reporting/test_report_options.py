@@ -97,8 +97,8 @@ def test_sensitivity_is_one_table() -> None:
     assert re.findall(r"<th scope=\"col\"[^>]*>([^<]*)", table)[2:] == [
         "alpha=0.2", "alpha=0.3", "scale=1.131", "scale=1.697",
     ]  # fmt: skip
-    with pytest.raises(ParameterError, match="expected a rule with alpha and scale"):
-        ub.report(LOG, "ucb1", **OPTIONS, sensitivity=True)
+    with pytest.raises(ParameterError, match="has no number that could be off"):
+        ub.report(LOG, "klucb", best_mean=0.9, check=False, sensitivity=True)
 
 
 def test_no_folder_of_this_computer_is_shown() -> None:
