@@ -118,3 +118,20 @@ def test_clouds_that_disagree_on_the_evidence_say_so_in_table_json_and_report(un
     assert "evidence-differs" in [each["code"] for each in warnings]
     assert unbandit("report", *options, "-o", "report.html").code == 0
     assert "The computation may have missed something" in (tmp_path / "report.html").read_text()
+
+
+def test_of_several_demonstrations_one_is_chosen_by_name(unbandit, tmp_path):
+    instance = ub.Instance([1.0, 0.5, 0.0], 0.5, arms="ABC")
+    logs = ub.Softmax(temperature=0.3).demonstrate(instance, 60, runs=2, seed=4)
+    logs.to_frame().with_columns(pl.col("demonstration").cast(pl.String) + "th").write_csv(tmp_path / "two.csv")
+    asked = ("posterior", "two.csv", "--rule", RULE, "--sigma", "0.5", "--particles", "100", "--no-check")
+    first, second = ub.ActionLog.read(tmp_path / "two.csv").demonstrations
+    done = unbandit(*asked)
+    assert (done.code, f"as in --demonstration {first}." in done.err) == (2, True)
+    assert (
+        f'--demonstration: expected one of {first}, {second}; got "x"' in unbandit(*asked, "--demonstration", "x").err
+    )
+    done = unbandit(*asked, "--demonstration", second, "--json")
+    logs.select(1).write(tmp_path / "log.csv")
+    alone = unbandit("posterior", "log.csv", *asked[2:], "--json")
+    assert json.loads(done.out)["arms"] == json.loads(alone.out)["arms"]

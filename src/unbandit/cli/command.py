@@ -14,7 +14,7 @@ from unbandit import errors
 GROUPS: dict[str, tuple[str, ...]] = {
     "What you know": (
         "rule", "sigma", "bernoulli", "best_mean", "anchor", "horizon", "scale", "prior", "starting_pulls", "kept",
-        "availability", "pool", "candidates", "values", "truth",
+        "availability", "pool", "demonstration", "candidates", "values", "truth",
     ),
     "Input": ("columns", "arms", "sheet", "no_header", "duplicates", "features", "predict", "population"),
     "Method": (

@@ -39,6 +39,7 @@ def posterior(
     pair: str = Option(None, "--pair", metavar="A,B", help="Also the probability that arm A beats arm B."),
     by: float = Option(0.0, "--by", help="With --pair: by at least this much."),
     pool: options.Pool = False,
+    demonstration: options.Demonstration = None,
     horizon: options.Horizon = None,
     kept: options.Kept = None,
     availability: options.Availability = None,
@@ -81,7 +82,7 @@ def posterior(
             found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
                 anchor=checks.anchors(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
-                seed=seed, threads=threads, kept=kept, availability=availability,
+                seed=seed, threads=threads, kept=kept, availability=availability, demonstration=demonstration,
                 check=options.read_check(no_check, strict),
             )  # fmt: skip
     seen = record if kept is None else thinned(record, kept, horizon)
@@ -209,6 +210,7 @@ def identify(
     sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
     bernoulli: options.BernoulliRewards = False,
     prior: str = Option(None, "--prior", metavar="normal:mean=0,deviation=1", help="On every arm's mean."),
+    demonstration: options.Demonstration = None,
     horizon: options.Horizon = None,
     particles: int = Option(None, "--particles", help="Per cloud in the last heat; by default what fits."),
     values: bool = Option(False, "--values", hidden=True, help="The arms' values are always shown."),
@@ -240,7 +242,7 @@ def identify(
         with printer.answering(options.log_name(log)):
             answer = identification.identify(
                 record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,
-                particles=particles, seed=seed, threads=threads, progress=status.update,
+                particles=particles, seed=seed, threads=threads, demonstration=demonstration, progress=status.update,
             )  # fmt: skip
             answer = replace(answer, notes=(*record.reading, *answer.notes))
 

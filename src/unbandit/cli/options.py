@@ -87,6 +87,9 @@ Features = Annotated[
         autocompletion=completion.features,
     ),
 ]
+Demonstration = Annotated[
+    str | None, Option("--demonstration", metavar="NAME", help="Of several demonstrations, read this one alone.")
+]
 Pool = Annotated[bool, Option("--pool", help="All demonstrations are of one instance: combine them.")]
 
 # What is known about the rewards

@@ -270,7 +270,7 @@ def _refuse(log: ContextLog) -> None:
     """Refuse several demonstrations."""
     if len(log) > 1:
         raise ParameterError(
-            f"the log has {len(log)} demonstrations.", parameter="log", count=len(log), remedy="Select one of them."
+            f"the log has {len(log)} demonstrations.", parameter="log", count=len(log), remedy="Take one with select."
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from unbandit.errors import NotIdentifiable, ParameterError
+from unbandit.errors import NotIdentifiable, ParameterError, option
 
 
 class Unknown(Enum):
@@ -65,7 +65,7 @@ class RuleFamily:
             raise NotIdentifiable(
                 f"its numbers cannot be fitted: {self.kind.unfit}.",
                 owner=self.kind.name,
-                remedy="Give them a value, or say that the scale is unknown, for ratios.",
+                remedy=f"Give them a value, or {option('scale', 'unknown')} for ratios.",
             )
         if not self.free:
             raise ParameterError(

@@ -32,6 +32,7 @@ from unbandit.estimators.arguments import (
     known_mean,
     known_means,
     meant_rule,
+    one_demonstration,
     reward_noise,
     told_availability,
     usable_method,
@@ -287,6 +288,7 @@ def posterior(
     kept: float | None = None,
     availability: Availability | AvailabilityTable | None = None,
     check: bool | None = None,
+    demonstration: object = None,
 ) -> Posterior:
     """Draw from the posterior of every arm's mean, given which arm was pulled and such rewards as are known.
 
@@ -300,13 +302,15 @@ def posterior(
         On every mean: a `NormalPrior` or, for rewards of 0 and 1, a `BetaPrior`, or its text. By default normal around
         0 (or the mean that is known) with a deviation of twice sigma, but at least 1; or Beta(1, 1).
     pool
-        Whether all demonstrations are of one instance; a log of several is refused without it.
+        Whether all demonstrations are of one instance; a log of several is refused without it, or `demonstration`.
     particles, clouds, draws
         Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
     threads
         By default one per core; the result does not depend on it.
     kept, availability, check
         As for `estimate`.
+    demonstration
+        The name of the one demonstration to read, of several.
 
     Examples
     --------
@@ -321,6 +325,7 @@ def posterior(
 
     check_types("posterior", pool, check, seed)
     given = rule_or_family(rule)
+    log = one_demonstration(log, demonstration, "posterior")
     if isinstance(given, RuleFamily):
         from unbandit.estimators.family import posterior_family
 
@@ -342,7 +347,8 @@ def posterior(
             f"the log has {len(record)} demonstrations.",
             parameter="pool",
             count=len(record),
-            remedy=f"Give {option('pool', True)} if they are of one instance, or select one of them.",
+            remedy=f"Give {option('pool', True)} if they are of one instance, or choose one of them, as in "
+            f"{option('demonstration', record.demonstrations[0])}.",
         )
     noise, warnings = reward_noise(fitted, sigma, bernoulli)
     known = known_mean(best_mean, anchor, record.arms)

@@ -64,19 +64,28 @@ def as_log(log: Any, what: str) -> ActionLog:
         raise NotIdentifiable(
             f"{what}: the log begins in mid-run, and the rewards before it, which decided its first rows, are hidden: "
             "only closed forms read it.",
-            remedy="Use method bracket, switching, counts, naive or bootstrap with a rule that decides without chance.",
+            remedy=f"Use {option('method', 'bracket')} (or switching, counts, naive, bootstrap) with a rule that "
+            "decides without chance.",
         )
     if is_thinned(record):
         raise NotIdentifiable(
             f"{what}: the log misses rounds, whose arms and rewards decided later ones.",
-            remedy="Use method bracket, switching or bootstrap with a rule that decides without chance, and posterior "
-            "with thompson, softmax or learning-softmax.",
+            remedy=f"Use {option('method', 'bracket')} (or switching, bootstrap) with a rule that decides without "
+            f"chance, and {option('method', 'posterior')} with thompson, softmax or learning-softmax.",
         )
     raise ParameterError(
         f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
         remedy="Read the demonstrations that matter with ActionLog.read, or estimate by method bracket, switching, "
         "counts or naive.",
     )
+
+
+def one_demonstration(log: Any, demonstration: object, what: str) -> Any:
+    """Return one demonstration of a log, by its name; the log as it is where none is asked for."""
+    if demonstration is None:
+        return log
+    record = as_log(log, what)
+    return record.select(checks.position("demonstration", demonstration, tuple(record.demonstrations)))
 
 
 def is_partial(record: Record) -> TypeGuard[PartialLog]:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from unbandit import checks
-from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable
-from unbandit.estimators.arguments import as_log, check_numbers, horizons
+from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
+from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration
 from unbandit.estimators.posterior import settled_prior
 from unbandit.formatting import joined, short_numbers
 from unbandit.identification.candidates import (
@@ -53,7 +53,8 @@ from unbandit.progress import current_work, interruptible
 
 NEXT = (
     "Another rule may have made it, or the same in batches or with other rewards, or rounds are missing: name the rule "
-    "among the candidates, give the standard deviation of a reward, or see what `check` says of each rule."
+    f"with {option('candidates')}, give {option('sigma')} (or {option('bernoulli')}), or see what `check` says of each "
+    "rule."
 )
 WHOLE, COMPARED = 1_000, 0.75  # parts of the work, and the share of it that comparing the candidates takes
 MOST_CHECKED, SMALL = 4, 0.03  # candidates that are checked and averaged over, and their least probability
@@ -78,6 +79,7 @@ def identify(
     seed: int = 0,
     threads: int | None = None,
     progress: Callable[[str], None] | None = None,
+    demonstration: object = None,
 ) -> Identification:
     """Identify which rule made a log, or say that the log cannot distinguish the candidates.
 
@@ -106,6 +108,8 @@ def identify(
         The same seed gives the same answer, on any number of threads.
     progress
         Called with a line of text at each stage.
+    demonstration
+        The name of the one demonstration to read, of several.
 
     Raises
     ------
@@ -122,7 +126,7 @@ def identify(
     >>> print(answer["ucb:alpha=0.25"].reason)  # doctest: +ELLIPSIS
     round ...: the rule pulls every arm once first, and ...
     """
-    record = as_log(log, "identify")
+    record = as_log(one_demonstration(log, demonstration, "identify"), "identify")
     if not record.ordered:
         raise NotIdentifiable("The record holds pull counts without their order, and only the order shows the rule.")
     check_numbers(None, None, 0.95, sigma, bernoulli, "known", None)
@@ -246,7 +250,8 @@ def _decided(
         warnings += [notice for notice in disagreement if notice.code == "rules-disagree"]
         notes += [notice for notice in disagreement if notice.code != "rules-disagree"]
     elif len(request.log) > 1:
-        text = "Every demonstration has values of its own: posterior(demonstration=...) in Python takes one."
+        first = option("demonstration", request.log.demonstrations[0])
+        text = f"Every demonstration has values of its own. Ask for those of one, as in {first}."
         notes.append(Notice("values-by-demonstration", text))
     return Identification(
         verdict=verdict,
@@ -312,7 +317,7 @@ def _imprecise(decision: Decision) -> list[Notice]:
         return [Notice("one-number", ONE_NUMBER)]
     if decision.clear or decision.at_best < SURE:
         return []
-    text = "The Monte-Carlo error decides here: more particles may distinguish the rules."
+    text = f"The Monte-Carlo error decides here: more {option('particles')} may distinguish the rules."
     return [Notice("more-particles", text)]
 
 
