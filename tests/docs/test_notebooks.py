@@ -13,8 +13,8 @@ from documents_shown import ROOT
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
-def test_both_are_there():
-    assert [notebook.stem for notebook in NOTEBOOKS] == ["tutorial", "your-own-log"]
+def test_all_are_there():
+    assert [notebook.stem for notebook in NOTEBOOKS] == ["features", "tutorial", "your-own-log"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

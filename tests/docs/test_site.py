@@ -38,7 +38,16 @@ def test_every_page_is_there(site):
     named = {page.relative_to(site).with_suffix("").as_posix() for page in pages(site)}
     asked = {"index", "tutorial", "what-can-my-log-tell-me", "reports-and-web", "notebooks/tutorial", "rules/index"}
     asked |= {"notebooks/your-own-log", "reproduction", "claims", "studies", "planning", "real-systems", "calibration"}
-    asked |= {"benchmarks", "architecture", "changelog", "contributing", "api/index", "search", "genindex"}
+    asked |= {
+        "notebooks/features",
+        "benchmarks",
+        "architecture",
+        "changelog",
+        "contributing",
+        "api/index",
+        "search",
+        "genindex",
+    }
     assert asked | {f"rules/{name}" for name in unbandit.rules()} <= named
 
 

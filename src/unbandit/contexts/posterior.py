@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -165,6 +165,15 @@ class ContextPosterior(Tabular):
     @property
     def _disjoint(self) -> bool:
         return self.names[0][1] is not None
+
+    def plot(self, *, truth: ArrayLike | None = None, ax: Any = None) -> Any:
+        """Draw every coefficient with its interval, and the true ones where they are known (`plots.coefficients`).
+
+        On `ax`, which is then returned; default a new figure.
+        """
+        from unbandit.plots import coefficients
+
+        return coefficients(self, truth=truth, ax=ax)
 
     def _values(self, features: ArrayLike) -> NDArray[np.float64]:
         """Return draws of the value of each row: (draws, rows), or (draws, rows, arms)."""

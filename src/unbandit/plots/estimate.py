@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from unbandit.checks import position
+from unbandit.checks import numbers, position
 from unbandit.errors import ParameterError
 from unbandit.formatting import label as short
 from unbandit.formatting import number, share
@@ -58,15 +58,22 @@ class ArmRows:
         return cls(tuple(row.arm for row in rows), tuple(f"{row.pulls:,}" for row in rows), verdicts, *unit * numbers.T)
 
 
-def coefficients(found: ContextPosterior, *, ax: Axes | None = None) -> Any:
-    """Draw every coefficient of a log with features: its expectation and interval, hollow where it is not estimated."""
+def coefficients(found: ContextPosterior, *, truth: ArrayLike | None = None, ax: Axes | None = None) -> Any:
+    """Draw every coefficient of a log with features: its expectation and interval, hollow where it is not estimated.
+
+    `truth` has one number per coefficient, in their order; it is drawn as a line across.
+    """
     names = [feature if arm is None else f"{feature}, {arm}" for feature, arm in found.names]
     (low, high), places = found.interval(), np.arange(len(names))
+    true = np.zeros(0) if truth is None else numbers("truth", truth).reshape(-1)
+    if truth is not None and true.size != places.size:
+        text = f"expected {places.size:,} numbers, one per coefficient; got {true.size:,}."
+        raise ParameterError(text, parameter="truth", value=truth)
     known = np.array([verdict == "estimated" for verdict in found.verdicts])
     colour = parts.LINES[0].colour
     with parts.styled():
         layout = parts.RowLayout(names, [number(value, 3) for value in found.mean], "value", ax=ax)
-        ends = min(float(low.min()), 0.0), max(float(high.max()), 0.0)
+        ends = min(float(low.min()), 0.0, *true), max(float(high.max()), 0.0, *true)
         margin = 0.04 * (ends[1] - ends[0])
         ticks = parts.even_ticks(ends[0] - margin, ends[1] + margin)
         parts.put_scale(layout.axes, "x", ticks, f"coefficient, with its {share(found.level)} interval")
@@ -77,6 +84,9 @@ def coefficients(found: ContextPosterior, *, ax: Axes | None = None) -> Any:
                 found.mean[chosen], places[chosen], marker="o", linestyle="none", color=colour, markerfacecolor=face,
                 markersize=layout.size(5), zorder=3,
             )  # fmt: skip
+        if true.size:
+            look: Look = {"color": PALETTE["truth"], "marker": "|", "markeredgewidth": 1.5, "linestyle": "none"}
+            layout.axes.plot(true, places, markersize=layout.size(10), zorder=4, **look)
     return layout.drawn
 
 

@@ -194,6 +194,15 @@ def test_the_answer_of_a_shared_model(found):
     assert 0 < found.angle < 15
 
 
+def test_the_picture_has_the_truth_where_it_is_given(found):
+    axes = found.plot(truth=[1.0, -0.5]).axes[0]
+    marks = [line for line in axes.lines if line.get_marker() == "|"]
+    assert [line.get_xdata().tolist() for line in marks] == [[1.0, -0.5]]
+    assert not [line for line in found.plot().axes[0].lines if line.get_marker() == "|"]
+    with pytest.raises(ub.ParameterError, match="2 numbers, one per coefficient; got 3"):
+        found.plot(truth=[1.0, 0.0, 0.0])
+
+
 def test_two_seeds_agree(log, found):
     other = ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5, particles=500, seed=2, check=False)
     deviation = np.sqrt(np.diag(found.covariance))
