@@ -37,9 +37,16 @@ def test_the_answer_for_people(unbandit, log):
     assert done.code == 0
     said = done.out.splitlines()
     assert said[0].startswith("It was sae:alpha=0|0.25, with probability above 0.999")
-    for part in ("behind", "probability", "parameters", "Rounds that surprise sae:alpha=0|0.25 most:"):
+    for part in (
+        "times less probable",
+        "10^",
+        "probability",
+        "parameters",
+        "Rounds that surprise sae:alpha=0|0.25 most:",
+    ):
         assert part in done.out
     assert "fits, p = " in done.out
+    assert "nats" not in done.out
     assert "alpha 0.25" in done.out
     assert "What the arms were worth under sae:alpha=0|0.25, 95% intervals" in done.out
     assert "P(best)" in done.out

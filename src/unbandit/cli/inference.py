@@ -1,7 +1,6 @@
 """Commands that filter a log: `unbandit posterior`, `unbandit identify` and `unbandit population`."""
 
 import json
-import math
 import shlex
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.output import NUMBER, TEXT, WORD
 from unbandit.errors import ParameterError, phrase, shell_option
-from unbandit.formatting import counted, short_numbers, shown
+from unbandit.formatting import counted, short_numbers, shown, times
 
 if TYPE_CHECKING:
     import polars
@@ -263,18 +262,26 @@ def _print_answer(out: "Console", answer: "Identification", level: float) -> Non
     from unbandit.instance import Bernoulli
 
     asked = answer.question
-    rewards = "rewards of 0 and 1" if isinstance(asked.noise, Bernoulli) else f"sigma {asked.noise.sigma:g}"
+    rewards = (
+        "rewards of 0 and 1" if isinstance(asked.noise, Bernoulli) else f"rewards with sigma {asked.noise.sigma:g}"
+    )
     verdict = answer.answer()
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
     headings = [
-        ("candidate", TEXT), ("probability", NUMBER), ("behind", NUMBER), ("fits", WORD), ("parameters", TEXT)
+        ("candidate", TEXT), ("probability", NUMBER), ("times less probable", NUMBER), ("fits", WORD),
+        ("parameters", TEXT),
     ]  # fmt: skip
     possible = [each for each in answer.candidates if each.possible]
     out.print(printer.new_table(headings, map(partial(_candidate, answer), possible)))
     if asked.alone:
-        out.print(f"With {rewards}, prior {asked.prior}.")
+        out.print(f"Taken: {rewards}, prior {asked.prior}.")
     else:
-        out.print(f"Behind: in nats of log evidence; {rewards}, prior {asked.prior}, all equally likely before.")
+        out.print(
+            "Times less probable: how many times smaller the probability of this log is than under the first "
+            "candidate.",
+            soft_wrap=True,
+        )
+        out.print(f"Taken: all candidates equally likely before, {rewards}, prior {asked.prior}.", soft_wrap=True)
     for candidate in answer.candidates:
         if candidate.reason:
             out.print(f"{candidate.name}: {phrase(candidate.reason, shell_option)}")
@@ -320,7 +327,7 @@ def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, .
     return (
         candidate.name,
         "-" if answer.question.alone else probability,
-        f"{behind:,.1f}" if check.verdict != "does not fit" or behind >= 0 else "-",
+        "-" if candidate is answer.leading or behind < 0 else times(behind),
         fits,
         said_of_parameters(candidate),
     )
@@ -328,8 +335,7 @@ def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, .
 
 def _odds(log_probability: float) -> str:
     """Write a probability, however small, as one in so many."""
-    tens = -log_probability / math.log(10)
-    return f"1 in {math.exp(-log_probability):,.3g}" if tens < 300 else f"1 in 10^{tens:,.0f}"
+    return f"1 in {times(-log_probability)}"
 
 
 def population(

@@ -15,7 +15,7 @@ from unbandit.contexts.clouds import run_clouds
 from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of, rough_evidence
 from unbandit.errors import Notice
 from unbandit.fit import Check
-from unbandit.formatting import number
+from unbandit.formatting import number, times
 from unbandit.kernels.compile import Numbers
 from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
 
@@ -60,7 +60,7 @@ def check_record(
         return Check("fits", p_value=p_value, checked=1)
     order = np.argsort(-values)
     instead = tuple(names[at] for at in order if values[at] > values.max() - CLOSE)
-    reason = f"{instead[0]} makes the choices {_times(values.max() - log_evidence)} as probable."
+    reason = f"{instead[0]} makes the choices {times(values.max() - log_evidence)} times as probable."
     return Check("does not fit", p_value=p_value, reason=reason, instead=instead, checked=1, failed=("1",))
 
 
@@ -84,11 +84,6 @@ def misfit_notice(check: Check, rule: str) -> list[Notice]:
         return []
     text = f"{rule} does not fit the log ({check.chance}): {check.reason} Do not rely on the numbers."
     return [Notice("does-not-fit", text, count=1)]
-
-
-def _times(nats: float) -> str:
-    """Write how many times as probable something is."""
-    return f"10^{nats / math.log(10):.0f} times" if nats > math.log(1e6) else f"{number(math.exp(nats), 2)} times"
 
 
 def _part(record: ChoiceRecord) -> ChoiceRecord:

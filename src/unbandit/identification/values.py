@@ -255,7 +255,8 @@ def said_of_values(
 def said_of_parameters(candidate: Contender) -> str:
     """Write a candidate's most probable parameters, with the range of those that are probable.
 
-    Like `scale 1.41 (1.19 to 1.68)`; nothing where none are unknown.
+    Like `scale 1.41 (1.19 to 1.68)`; nothing where none are unknown. A rule's own sigma is what it believes of the
+    rewards, not what they have.
     """
     every = [guess.rule.model_dump() for guess in candidate.guesses]
     probable = [each for each, guess in zip(every, candidate.guesses, strict=True) if guess.share >= SMALLEST_SHARE]
@@ -266,7 +267,7 @@ def said_of_parameters(candidate: Contender) -> str:
         if isinstance(value, int | float) and not isinstance(value, bool):
             values = [each[key] for each in probable]
             spread = f" ({min(values):.3g} to {max(values):.3g})" if min(values) < max(values) else ""
-            written.append(f"{key} {value:.3g}{spread}")
+            written.append(f"{'believed sigma' if key == 'sigma' else key} {value:.3g}{spread}")
         else:
             written.append(f"{key} {' or '.join(dict.fromkeys(str(each[key]) for each in probable))}")
     return ", ".join(written)

@@ -185,11 +185,16 @@ def _draw_evidence(axes: Axes, answer: Identification) -> None:
     axes.set_xlim(-0.2, max(axes.get_xlim()[1] * 1.5, 2.0))
     powers = [power for power in POWERS if power <= axes.get_xlim()[1]]
     powers = powers[:: 2 if parts.is_narrow() and len(powers) > 4 else 1]
-    axes.set_xticks(powers, ["1" if not power else f"10{str(power).translate(RAISED)}" for power in powers])
+    axes.set_xticks(powers, [_power_of_ten(power) for power in powers])
     axes.minorticks_off()
     axes.axvline(math.log10(20), color=INK, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
     axes.set_xlabel("times less probable than under the first rule\n(dashed: 20 times)")
     _name_rows(axes, [short(each.name, LONGEST_NAME) for each in answer.candidates])
+
+
+def _power_of_ten(power: int) -> str:
+    """Write 1, 10, 10²."""
+    return "1" if not power else "10" if power == 1 else f"10{str(power).translate(RAISED)}"
 
 
 def _draw_check(axes: Axes, check: Check, candidate: str) -> None:
