@@ -35,7 +35,7 @@ from unbandit.result import Columns, Estimate, marked
 Numbers = NDArray[np.float64]
 Options = dict[str, Any]  # of `estimate`, or of `posterior`
 
-MIXED, MIXED_DRAWN = 41, 5  # values of the rule's numbers at which intervals, and draws, are made
+MIXED, MIXED_DRAWN = 41, 3  # values of the rule's numbers at which intervals, and draws, are made
 SPREAD = 199  # quantiles of one interval that stand for its distribution
 POSTERIOR_OPTIONS = ("prior", "sigma", "bernoulli", "best_mean", "anchor", "horizon", "pool", "particles")
 

@@ -64,7 +64,7 @@ def test_posteriors_are_mixed_over_the_number():
     log = rule.demonstrate(INSTANCE, 200, seed=5)
     options = {"sigma": 0.5, "particles": 100, "check": False}
     found = ub.posterior(log, "epsilon-greedy:fit", draws=100, **options)
-    assert found.means.shape == (4, 500, 3)
+    assert found.means.shape == (4, 300, 3)
     assert found.fitted[0].parameter == "epsilon"
     answer = ub.estimate(log, "epsilon-greedy:fit", **options)
     assert answer.method == "posterior"
