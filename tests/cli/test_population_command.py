@@ -38,6 +38,8 @@ def test_tables_of_the_population_and_of_participants(asked):
     assert done.code == 0, done.err
     assert "typical participant" in done.out
     assert "shrinkage" in done.out
+    assert "two thirds of them" in done.out
+    assert re.search(r"Spread: rate .* of its log odds; temperature .* of its logarithm\.", done.out)
     assert "rate" in done.out
     assert "3 participants, 120 choices" in done.out
     assert "the spread of the population rests on its prior" in done.err

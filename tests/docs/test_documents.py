@@ -78,11 +78,11 @@ def a_log_that_begins_in_mid_run() -> None:
 
 
 def choices_of_three_people() -> None:
-    """Stand in for an experiment with three participants and all rewards."""
+    """Stand in for an experiment with three participants and all rewards, 0 or 1."""
     rule, rows = ub.LearningSoftmax(rate=0.3, temperature=0.4), []
     for person in range(3):
-        actions = rule.demonstrate(ub.Instance([1.0, 0.0], 0.5), horizon=30, seed=person).actions
-        rewards = np.random.default_rng(person).normal(1.0 - actions, 0.5)
+        actions = rule.demonstrate(ub.Instance([0.8, 0.2], ub.Bernoulli()), horizon=30, seed=person).actions
+        rewards = (np.random.default_rng(person).random(actions.size) < np.where(actions == 0, 0.8, 0.2)).astype(int)
         about = {"subjID": person, "trial": np.arange(30), "choice": actions + 1, "reward": rewards}
         rows.append(pl.DataFrame(about).with_columns(pl.col("subjID").cast(pl.Int64)))
     pl.concat(rows).write_csv("choices.txt", separator="\t")

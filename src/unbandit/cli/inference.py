@@ -400,16 +400,26 @@ def _print_population(found: "Population") -> None:
     ends = f"{found.level * 100:g}% interval"
     people = counted(len(found.participants), "participant")
     out.print(f"{found.rule}, {people}, {counted(int(found.rounds.sum()), 'choice')}", style="bold")
-    headings = [("typical participant", TEXT), ("value", NUMBER), (ends, WORD), ("spread", NUMBER), (ends, WORD)]
-    headings += [("on the scale of", WORD), ("shrinkage", NUMBER)]
+    headings = [("typical participant", TEXT), ("value", NUMBER), (ends, WORD), ("two thirds of them", WORD)]
+    headings += [("shrinkage", NUMBER)]
     rows = [
         (
-            each.parameter, f"{each.value:.3g}", f"{each.low:.3g} to {each.high:.3g}", *each.said_of_spread,
-            f"its {each.scale}", f"{each.shrinkage:.0%}",
+            each.parameter, f"{each.value:.3g}", f"{each.low:.3g} to {each.high:.3g}", each.said_of_two_thirds,
+            f"{each.shrinkage:.0%}",
         )
         for each in found.population
     ]  # fmt: skip
     out.print(printer.new_table(headings, rows))
+    out.print(
+        "Two thirds of the participants lie in the range of that column: within one spread of the typical one.",
+        soft_wrap=True,
+    )
+    spreads = [(each, *each.said_of_spread) for each in found.population]
+    said = (
+        f"{each.parameter} {reach if each.spread is None else f'{spread} ({reach})'} of its {each.scale}"
+        for each, spread, reach in spreads
+    )
+    out.print(f"Spread: {'; '.join(said)}.", soft_wrap=True)
     headings = [("participant", TEXT), ("rounds", NUMBER)]
     for each in found.parameters:
         headings += [(each.name, NUMBER), (ends, WORD), ("alone", NUMBER)]

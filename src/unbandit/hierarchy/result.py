@@ -31,6 +31,9 @@ class PopulationParameter:
     `value` is the population's median. `spread` is a standard deviation on the parameter's `scale`: of the log odds for
     a number between 0 and 1, of the logarithm for other positive numbers. Where participants may differ by less than
     can be resolved (`spread_verdict` is `bounded`), there is no spread, only a bound: from 0 to `spread_high`.
+    `two_thirds_low` to `two_thirds_high` says the same in the parameter's own unit: about two thirds of the
+    participants lie there, within one spread of the typical one. Of a spread that is only bounded it is the widest
+    such range.
     """
 
     parameter: str
@@ -42,6 +45,8 @@ class PopulationParameter:
     spread_high: float
     spread_verdict: str  # "estimated" or "bounded"
     scale: str
+    two_thirds_low: float
+    two_thirds_high: float
     shrinkage: float  # by how much, on average, participants are nearer to the centre than each alone would be: 0 to 1
 
     @property
@@ -50,6 +55,12 @@ class PopulationParameter:
         if self.spread is None:
             return "-", f"below {self.spread_high:.2g}"
         return f"{self.spread:.2g}", f"{self.spread_low:.2g} to {self.spread_high:.2g}"
+
+    @property
+    def said_of_two_thirds(self) -> str:
+        """Return where two thirds of the participants lie, in the parameter's own unit, as text."""
+        at_most = "within " if self.spread is None else ""
+        return f"{at_most}{self.two_thirds_low:.2g} to {self.two_thirds_high:.2g}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,12 +131,14 @@ class Population(Finding):
             low, middle, high = (float(each.value(end)) for end in centre[:, at])
             least, usual, most = spread[:, at].tolist()
             is_open = least - smallest < AT_THE_END * (most - smallest)
+            reach = np.array([-1.0, 1.0]) * (most if is_open else usual)
+            nearest, furthest = each.value(centre[1, at] + reach).tolist()
             rows.append(
                 PopulationParameter(
                     each.name, middle, low, high, spread=None if is_open else usual,
                     spread_low=0.0 if is_open else least, spread_high=most,
                     spread_verdict="bounded" if is_open else "estimated", scale=each.scale,
-                    shrinkage=min(max(1 - slope, 0.0), 1.0),
+                    two_thirds_low=nearest, two_thirds_high=furthest, shrinkage=min(max(1 - slope, 0.0), 1.0),
                 )
             )  # fmt: skip
         return tuple(rows)

@@ -24,6 +24,8 @@ MOST_PARTICIPANTS = 200  # of more, the first ones are listed
 
 WORDS = {
     "typical value": "The population's median: half of the participants have less, half more.",
+    "two thirds of them": "Where about two thirds of the participants lie, in the unit of the parameter: within one "
+    "spread of the typical value. Where the participants may hardly differ, it is the widest such range.",
     "spread": "A standard deviation over participants, on the scale of the log odds for a number between 0 and 1, of "
     "the logarithm for other numbers. A spread of 0.5 of the logarithm puts two thirds of the participants within a "
     "factor of 1.65 of the typical one.",
@@ -111,7 +113,7 @@ def _population_rows(found: Population) -> list[dict[str, str]]:
                 "parameter": each.parameter, "value": f"{each.value:.3g}",
                 "interval": f"{each.low:.3g} to {each.high:.3g}",
                 "spread": "–" if each.spread is None else spread, "spread_interval": ends, "scale": each.scale,
-                "shrinkage": share(each.shrinkage, 2),
+                "two_thirds": each.said_of_two_thirds, "shrinkage": share(each.shrinkage, 2),
             }
         )  # fmt: skip
     return rows
