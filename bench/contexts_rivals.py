@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp
 
@@ -24,6 +25,7 @@ from unbandit import FIT, ContextInstance, ContextLog, LinUCB, NotIdentifiable, 
 FEATURES, ARMS, ROUNDS, LOGS = 5, 5, 300, 10
 ALPHA, RIDGE, SIGMA = 1.0, 1.0, 0.5
 GENRES, FILMS, MOST_GENRES = 5, 60, 3
+ICB_TEMPERATURE, ICB_STEPS = 0.05, 400  # of the agent's choices, and of expectation maximisation
 BURN_IN = 1 / 3  # share of the log that suffix imitation leaves out
 
 Floats = NDArray[np.float64]
@@ -125,10 +127,76 @@ def suffix_imitation(log: ContextLog) -> Floats:
     return logit(log, int(BURN_IN * log.rounds))
 
 
+def bayesian_icb(log: ContextLog) -> Floats:
+    """Fit an agent that learns and samples (A. Hüyük, D. Jarrett, M. van der Schaar, ICML 2022): Bayesian ICB.
+
+    Their agent has beliefs `N(M_t, sigma^2 A_t^-1)`, draws `rho_t` from them, and chooses in proportion to
+    `exp(x' rho_t / temperature)`. By stochastic expectation maximisation: given theta, hidden rewards and draws are
+    sampled in turn (rewards are jointly normal given draws; draws by elliptical slices, I. Murray et al. 2010), and
+    theta is the most likely one given the draws, over all rewards. It starts at a multinomial logit, and the last half
+    of the steps is averaged. Rewards and draws given each other hardly change in length, which stays near where it
+    starts: the direction is what it finds.
+    """
+    generator = np.random.default_rng(0)
+    offers = log.features.reshape(log.rounds, -1, log.features.shape[1])
+    own = offers[np.arange(log.rounds), log.chosen]
+    before = np.cumsum(own[:, :, None] * own[:, None], axis=0) - own[:, :, None] * own[:, None]
+    inverses = np.linalg.inv(RIDGE * np.eye(own.shape[1]) + before)
+    spreads = SIGMA * np.linalg.cholesky(inverses)
+    precision = np.eye(log.rounds)
+    for at in range(1, log.rounds):
+        precision[:at, :at] += own[:at] @ inverses[at] @ own[:at].T
+    factor = np.linalg.cholesky(precision)
+    half_own = solve_triangular(factor, own, lower=True)
+    information = own.T @ own - half_own.T @ half_own
+
+    def fits(draws: Floats) -> Floats:
+        values = np.einsum("tkd,td->tk", offers, draws) / ICB_TEMPERATURE
+        return np.asarray(values[np.arange(log.rounds), log.chosen] - logsumexp(values, axis=1))
+
+    rewards = own @ (ICB_TEMPERATURE * logit(log))
+    away = np.zeros_like(own)
+    kept = list[Floats]()
+    for step in range(ICB_STEPS):
+        gained = own * rewards[:, None]
+        means = np.einsum("tde,te->td", inverses, np.cumsum(gained, axis=0) - gained)
+        away = elliptical_slices(lambda off, means=means: fits(means + off), away, spreads, generator)
+        later = np.cumsum((means + away)[::-1], axis=0)[::-1] - (means + away)
+        half = solve_triangular(factor, np.einsum("td,td->t", own, later), lower=True)
+        theta = np.linalg.solve(information, half_own.T @ half)
+        noise = SIGMA * generator.standard_normal(log.rounds)
+        rewards = solve_triangular(factor, half + half_own @ theta + noise, lower=True, trans=1)
+        if step >= ICB_STEPS // 2:
+            kept.append(theta)
+    return np.asarray(np.mean(kept, axis=0))
+
+
+def elliptical_slices(
+    fits: Callable[[Floats], Floats], places: Floats, spreads: Floats, generator: np.random.Generator
+) -> Floats:
+    """Move each row, normal around 0 with its own spread, given its log likelihood."""
+    other = np.einsum("tde,te->td", spreads, generator.standard_normal(places.shape))
+    level = fits(places) + np.log(generator.random(len(places)))
+    angle = generator.uniform(0, 2 * np.pi, len(places))
+    low, high = angle - 2 * np.pi, angle.copy()
+    moved = places.copy()
+    waiting = np.ones(len(places), bool)
+    while waiting.any():
+        tried = places * np.cos(angle)[:, None] + other * np.sin(angle)[:, None]
+        accepted = waiting & (fits(tried) > level)
+        moved[accepted] = tried[accepted]
+        waiting &= ~accepted
+        low, high = np.where(angle < 0, angle, low), np.where(angle >= 0, angle, high)
+        angle = generator.uniform(low, high)
+        waiting &= high - low > 1e-9  # rounding: the row stays
+    return moved
+
+
 METHODS: dict[str, tuple[Callable[[ContextLog], Floats], str, bool]] = {
     "unbandit": (ours, "rule, alpha, ridge, sigma", True),
     "unbandit, alpha=fit": (ours_fitted, "rule, ridge, sigma", True),
     "IBCB, quadratic program": (ibcb, "rule, alpha, ridge", True),
+    "inverse contextual bandits": (bayesian_icb, "ridge, sigma, temperature; the scale, by hindsight", False),
     "linear program": (linear_program, "rule, ridge; the scale, by hindsight", False),
     "suffix imitation": (suffix_imitation, "burn-in; the scale, by hindsight", False),
     "multinomial logit": (logit, "the scale, by hindsight", False),
