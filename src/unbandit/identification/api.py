@@ -250,8 +250,8 @@ def _decided(
         warnings += [notice for notice in disagreement if notice.code == "rules-disagree"]
         notes += [notice for notice in disagreement if notice.code != "rules-disagree"]
     elif len(request.log) > 1:
-        first = option("demonstration", request.log.demonstrations[0])
-        text = f"Every demonstration has values of its own. Ask for those of one, as in {first}."
+        one = option("demonstration", request.log.demonstrations[0])
+        text = f"Every demonstration has values of its own. Ask for those of one, as in {one}."
         notes.append(Notice("values-by-demonstration", text))
     return Identification(
         verdict=verdict,
