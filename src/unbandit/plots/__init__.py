@@ -12,7 +12,7 @@ from unbandit.plots.estimate import (
     stretches,
     switching_moment,
 )
-from unbandit.plots.log import cumulative_pulls, timeline
+from unbandit.plots.log import choice_shares, cumulative_pulls, timeline
 from unbandit.plots.notebook import BAR_STYLE, interval_bar
 from unbandit.plots.parts import INK, PALETTE, STYLE, address, narrow, png, save, svg, whole_height
 from unbandit.plots.posterior import densities, hidden_paths
@@ -25,6 +25,7 @@ __all__ = [
     "STYLE",
     "address",
     "arms_with_intervals",
+    "choice_shares",
     "coefficients",
     "cumulative_pulls",
     "demonstrations",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from unbandit.checks import position
 from unbandit.errors import ParameterError
+from unbandit.formatting import label as short
 from unbandit.plots import parts
 from unbandit.plots.parts import INK, LINES, Look, Numbers, styled
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from unbandit.log import ActionLog
     from unbandit.log.availability import Availability
+
+MOST_PANELS, TENTHS = 24, 10  # demonstrations that are drawn apart, and parts of each
 
 MOST_COLUMNS = 400
 MOST_ROWS = 39
@@ -82,6 +85,58 @@ def timeline(
         _explain_shades(axes, int(np.diff(edges).max()))
         parts.put_demonstration(axes, log.demonstrations, which)
     return layout.drawn
+
+
+def choice_shares(log: ActionLog, *, most: int = MOST_PANELS) -> Any:
+    """Draw every demonstration as a small panel: the share of choices that went to each arm, tenth by tenth.
+
+    All panels have the same axes. Of more demonstrations than `most` so many are drawn, evenly spread; of more than
+    eight arms the most-pulled.
+
+    Parameters
+    ----------
+    log
+        The log to draw. Counts have no order and are refused.
+    most
+        The largest number of panels.
+
+    Examples
+    --------
+    >>> from unbandit import ActionLog
+    >>> figure = choice_shares(ActionLog.from_actions([list("ABABAAAA"), list("BAABBABB")]))
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    _rounds_of(log, None, "choice_shares")
+    which = parts.evenly(range(len(log)), most)
+    shown = np.argsort(-log.pulls.sum(axis=0), kind="stable")[: len(LINES)]
+    longest = int(log.lengths[which].max())
+    columns = min(3 if parts.is_narrow() else 6, len(which))
+    rows = -(-len(which) // columns)
+    with styled():
+        figure = Figure(figsize=(parts.width(), 0.95 * rows + 0.75), dpi=150, layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04)  # type: ignore[union-attr, call-arg]
+        panels = list(figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
+        for axes, at in zip(panels, which.tolist(), strict=False):
+            codes = log.demonstration(at)
+            edges, counts = binned(codes, np.arange(len(log.arms)), len(log.arms), TENTHS)
+            middles, shares = (edges[1:] + edges[:-1]) / 2, counts / np.diff(edges)[:, None]
+            for arm, line in zip(shown.tolist(), LINES, strict=False):
+                axes.plot(middles, shares[:, arm], color=line.colour, linestyle=line.dashes, linewidth=1.2)
+            axes.set_title(short(log.demonstrations[at], 12), fontsize=8, pad=2)
+        for spare in panels[len(which) :]:
+            spare.remove()
+        panels[0].set_ylim(-0.05, 1.05)
+        panels[0].set_xlim(0, longest)
+        panels[0].set_yticks([0, 0.5, 1], ["0", "50%", "100%"])
+        panels[0].set_xticks([0, longest], ["0", f"{longest:,}"])
+        figure.supxlabel("round", fontsize=8.5)
+        handles = [Line2D([], [], color=line.colour, linestyle=line.dashes) for line in LINES[: len(shown)]]
+        names = [parts.arm_name(log.arms[arm]) for arm in shown]
+        look: Look = {"loc": "outside upper left", "fontsize": 8, "frameon": False}
+        figure.legend(handles, names, ncols=3 if parts.is_narrow() else 6, **look)
+    return figure
 
 
 def _shade_absences(axes: Axes, first: NDArray[np.int64], last: NDArray[np.int64], rounds: int) -> None:

@@ -99,6 +99,9 @@ def draw_figures(
 ) -> list[ReportFigure]:
     """Draw the figures that this log allows; for one page the first, with at most `most` rows, or none."""
     makers: list[Callable[[FigureData], ReportFigure | None]] = [_demonstrations, _arms, _errors]
+    if len(data.log) > 1:
+        together = len(data.answer.demonstrations) == 1
+        makers.insert(2 if together else 1, lambda data: draw_shares(data.log))
     if data.log.ordered and int(data.log.lengths[0]) >= FEWEST_ROUNDS:
         whole = not PART_OF_A_RUN & {notice.code for notice in data.answer.notes}
         over_rounds = [_pulls, _switching_moment, _learning_curve] if data.availability is None else [_pulls]
@@ -123,7 +126,28 @@ def draw_believed(data: FigureData) -> list[ReportFigure]:
 
 def draw_choices(log: ActionLog) -> list[ReportFigure]:
     """Draw which arm was chosen when: what a log says whatever rule made it."""
-    return [_timeline(log)] if log.ordered and int(log.lengths[0]) >= FEWEST_ROUNDS else []
+    first = _timeline(log) if log.ordered and int(log.lengths[0]) >= FEWEST_ROUNDS else None
+    return [figure for figure in (draw_shares(log), first) if figure is not None]
+
+
+def draw_shares(log: ActionLog, thing: str = "demonstration") -> ReportFigure | None:
+    """Draw a small panel for each of several demonstrations, with the same axes; None of one, or of a short log."""
+    if len(log) < 2 or not log.ordered or int(log.lengths.min()) < FEWEST_ROUNDS:
+        return None
+    total = log.pulls.sum(axis=0)
+    first = int(total.argmax())
+    shares = log.pulls[:, first] / log.lengths
+    drawn = min(len(log), plots.log.MOST_PANELS)
+    fewer = "" if drawn == len(log) else f" {drawn:,} of {len(log):,} are drawn, evenly spread."
+    return as_figure(
+        lambda: plots.choice_shares(log),
+        "shares-drawn",
+        f"The choices of every {thing}",
+        f"Each panel is a {thing}, all with the same axes. A line is the share of choices that went to an arm, in "
+        f"each tenth of the rounds.{fewer}",
+        f"Small panels of {counted(drawn, thing)}. {quoted(log.arms[first])} was pulled most: in "
+        f"{_percent(float(shares.min()))} to {_percent(float(shares.max()))} of the rounds of a {thing}.",
+    )
 
 
 def as_figure(

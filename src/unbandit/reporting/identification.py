@@ -16,6 +16,7 @@ from unbandit.estimators.arguments import as_log, shows_part
 from unbandit.estimators.posterior import posterior_row
 from unbandit.formatting import capitalise, counted, joined, number, probability, quoted, share, shown, times
 from unbandit.identification import Identification, identify
+from unbandit.identification.evidence import Contender
 from unbandit.identification.values import said_of_parameters
 from unbandit.inference import Posterior
 from unbandit.instance import Bernoulli
@@ -28,6 +29,8 @@ from unbandit.reporting.provenance import LogSource, call_line, command_line, he
 from unbandit.reporting.sentence import reported_quantity, sentence
 from unbandit.result import NUMBERS, Columns, Estimate, Quantity, marked
 
+IMPROBABLE = 0.001  # a candidate with a smaller probability is ruled out
+
 WORDS = {
     "rule": "How the chooser decides which arm comes next, from what the choices so far have given.",
     "candidate": "A rule that may have made the log. Its unknown numbers are averaged over, not chosen.",
@@ -35,7 +38,8 @@ WORDS = {
     "made it. A rule that is not among the candidates has none.",
     "times less probable": "How many times smaller the probability of this log is under a candidate than under the "
     "first one.",
-    "ruled out": "A candidate that cannot have made the log, or hardly ever makes one like it.",
+    "ruled out": "A candidate that cannot have made the log, hardly ever makes one like it, or has a probability below "
+    "0.001.",
     "gap": "How much less an arm gives on average than the best one. The best arm's own gap is 0.",
     "is the best": "The probability that the arm is the best of all, averaged over the rules that are left.",
 }
@@ -182,7 +186,7 @@ def _candidate_rows(found: Identification) -> list[dict[str, str]]:
     best = found.leading.evidence.value
     rows = []
     for each in found.candidates:
-        if not each.possible or each.check.verdict == "does not fit":
+        if _is_out(found, each):
             continue
         behind = best - each.evidence.value
         rows.append(
@@ -197,13 +201,23 @@ def _candidate_rows(found: Identification) -> list[dict[str, str]]:
     return rows
 
 
+def _is_out(found: Identification, candidate: Contender) -> bool:
+    """Return whether a candidate cannot have made the log, does not fit it, or is far too improbable."""
+    improbable = candidate.probability < IMPROBABLE and candidate.name not in found.left
+    return not candidate.possible or candidate.check.verdict == "does not fit" or improbable
+
+
 def _ruled_out(found: Identification, audience: Audience) -> dict[str, str]:
     """Return why candidates are not possible, by name."""
-    return {
-        each.name: capitalise(phrase(each.reason or "", audience))
-        for each in found.candidates
-        if not each.possible or each.check.verdict == "does not fit"
-    }
+    leading, reasons = found.leading, {}
+    for each in found.candidates:
+        if _is_out(found, each):
+            behind = leading.evidence.value - each.evidence.value
+            reason = (
+                each.reason or f"the log is {times(behind)} times less probable under it than under {leading.name}."
+            )
+            reasons[each.name] = capitalise(phrase(reason, audience))
+    return reasons
 
 
 def _tables(answer: Estimate, *, several: bool, short: bool) -> list[dict[str, Any]]:

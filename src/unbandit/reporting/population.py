@@ -16,7 +16,7 @@ from unbandit.formatting import counted, interval, joined, number, share, shown
 from unbandit.hierarchy import Population, population
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
-from unbandit.reporting.figures import ReportFigure, as_figure
+from unbandit.reporting.figures import ReportFigure, as_figure, draw_shares
 from unbandit.reporting.page import Page, group_notices, main_part
 from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
 
@@ -78,7 +78,7 @@ def population_report(
         "population.html", **heading, short=short, sentence=said, overview=_overview(found), level=share(found.level),
         warnings=group_notices(found.warnings, found.arms, audience),
         notes=group_notices((*record.reading, *found.notes), found.arms, audience), population=_population_rows(found),
-        pictures=[_forest(found)], names=[each.name for each in found.parameters],
+        pictures=[_forest(found), *_shares(record, short=short)], names=[each.name for each in found.parameters],
         participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
         words=WORDS, assumptions=_assumptions(found),
         command=command or composed, in_python=command is None and source is None, source=source, seed=found.seed,
@@ -151,6 +151,12 @@ def _forest(found: Population) -> ReportFigure:
         "shrinkage. The diamond is a typical participant, the band holds 95% of the population.",
         alt,
     )
+
+
+def _shares(record: ActionLog, *, short: bool) -> list[ReportFigure]:
+    """Draw every participant's choices, except on one page."""
+    drawn = None if short else draw_shares(record, "participant")
+    return [] if drawn is None else [drawn]
 
 
 def _assumptions(found: Population) -> dict[str, str]:

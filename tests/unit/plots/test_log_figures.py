@@ -56,6 +56,29 @@ def test_a_single_pull_shows_in_any_stretch_and_shades_deepen_with_pulls():
     assert "all 2,500 rounds of a column" in words(figure)
 
 
+def test_each_of_several_demonstrations_has_a_panel_with_its_shares():
+    log = ActionLog.from_actions([list("AB" * 10), list("A" * 20), list("B" * 10 + "A" * 10)])
+    figure = plots.choice_shares(log)
+    drawn(figure)
+    assert [axes.get_title() for axes in figure.axes] == ["1", "2", "3"]
+    by_panel = [[line.get_ydata().tolist() for line in axes.lines] for axes in figure.axes]
+    assert by_panel[0] == [[0.5] * 10, [0.5] * 10]
+    assert by_panel[1] == [[1.0] * 10, [0.0] * 10]
+    assert by_panel[2][0] == [0.0] * 5 + [1.0] * 5
+    with plots.narrow():
+        assert plots.choice_shares(log).get_size_inches()[0] < figure.get_size_inches()[0]
+
+
+def test_of_many_demonstrations_and_arms_some_are_drawn():
+    log = ActionLog.from_actions([[arm for arm in "ABCDEFGHIJ" for _ in range(2)]] * 60)
+    figure = plots.choice_shares(log)
+    assert len(figure.axes) == 24
+    assert [figure.axes[at].get_title() for at in (0, -1)] == ["1", "60"]
+    assert {len(axes.lines) for axes in figure.axes} == {8}
+    with pytest.raises(ParameterError, match="choice_shares"):
+        plots.choice_shares(ActionLog.from_counts({"A": 3, "B": 1}))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_ten_million_rounds_take_well_under_a_second(kind):
     log = played(6, 10_000_000)

@@ -20,8 +20,8 @@ EXPECTED = {
     "elimination, open": ["arms-drawn", "errors", *CLOSED[1:]],
     "elimination, settled": CLOSED,
     "randomised": ["arms-drawn", "errors", "timeline", "pulls", "densities", "paths"],
-    "several": ["demonstrations-drawn", "arms-drawn", "errors", *CLOSED[1:]],
-    "pooled": ["arms-drawn", "timeline", "pulls"],
+    "several": ["demonstrations-drawn", "shares-drawn", "arms-drawn", "errors", *CLOSED[1:]],
+    "pooled": ["arms-drawn", "shares-drawn", "timeline", "pulls"],
     "shortest": ["arms-drawn"],
     "one round": ["arms-drawn"],
 }

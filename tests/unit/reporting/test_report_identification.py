@@ -32,7 +32,8 @@ def test_it_says_which_rule_it_was_and_what_the_arms_were_worth():
     text = " ".join(outline.text)
     for heading in ("Which rules are possible", "Every arm, best first", "What is ruled out, and why"):
         assert heading in text
-    assert "Round" in page.main.partition('id="report-ruled-out"')[2]  # the reason has its place in the log
+    assert "times less probable under it than under sae:alpha=0." in page.main.partition('id="report-ruled-out"')[2]
+    assert "uniform" not in page.main.partition('id="report-candidates"')[2].partition("</table>")[0]
     assert page.main.count("<figure>") == 4
     assert "nats" not in text
 

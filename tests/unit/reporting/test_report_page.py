@@ -100,8 +100,8 @@ def test_of_many_demonstrations_the_first_five_are_shown():
         False
     ] * 2
     assert "The other 2 are left out here" in report.main
-    assert 'All but the first show the first demonstration, <bdi dir="auto">1</bdi>' in report.main
-    assert "All but the first" not in made.report_of("gaps").main
+    assert 'Those of arms and rounds show the first demonstration, <bdi dir="auto">1</bdi>' in report.main
+    assert "Those of arms and rounds" not in made.report_of("gaps").main
 
 
 def test_a_very_long_warning_does_not_blow_the_page_up():
