@@ -10,7 +10,7 @@ import pytest
 import unbandit as ub
 from unbandit.reporting import identification_report
 
-CANDIDATES = "sae:alpha=0,ucb:alpha=0.25,uniform"
+CANDIDATES = "sae:alpha=0,ucb:alpha=0.25,uniform,phased:alpha=0.25"
 
 
 def elimination_log(runs: int = 1) -> ub.ActionLog:
