@@ -19,8 +19,9 @@ from unbandit.identification.evidence import CLOUDS, Contender, Guess, Heat, Ide
 from unbandit.inference import Posterior, infer
 from unbandit.inference.check import AnsweredMeans, check_log
 from unbandit.inference.clouds import one_look_ahead
+from unbandit.inference.draws import draws_between
 from unbandit.inference.filter import log_mean
-from unbandit.inference.prior import belief_of
+from unbandit.inference.prior import BetaPrior, belief_of
 from unbandit.inference.surface import evidence_density, narrowed, spread_quantiles
 
 DRAWS = 1_000  # per cloud, of values and for simulations
@@ -68,28 +69,62 @@ def _answered(means: NDArray[np.float64], which: int) -> AnsweredMeans:
     return AnsweredMeans(np.median(gaps, axis=0), low, high, REACH, draws.mean(axis=0), draws)
 
 
+@dataclass(frozen=True, eq=False)
+class ParameterLine:
+    """Some values of a rule's unknown parameter, with the curve of all that are possible: places with weights.
+
+    Without a curve each value has a weight of its own.
+    """
+
+    rules: list[Demonstrator]
+    shares: list[float]  # of the candidate's probability
+    points: NDArray[np.float64]  # the values' logarithms, one column
+    places: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+
+
 def values_under(request: IdentificationRequest, which: int, candidate: Contender, draws: int = DRAWS) -> RuleValues:
     """Return the means of one demonstration under a candidate, averaged over its probable parameters."""
-    probable = probable_rules(request, candidate)
-    parts, found, reason = [], None, None
-    allotted = _allotted(np.array([weight for _, weight in probable]), draws).tolist()
-    for (rule, _), number in zip(probable, allotted, strict=True):
-        if not number:
-            continue
-        try:
-            posterior = _posterior(request, which, rule, draws)
-            parts.append((rule, posterior.means[:, :number]))
-            found = found or posterior
-        except (InferenceError, NotIdentifiable) as refusal:
-            reason = reason or refusal.text
+    lines = probable_lines(request, candidate)
+    parts, mixed, found, reason = [], [], None, None
+    generator = np.random.default_rng([request.seed, 5, which])
+    allotted = _allotted(np.array([sum(line.shares) for line in lines]), draws).tolist()
+    for line, number in zip(lines, allotted, strict=True):
+        own: list[tuple[int, Posterior]] = []
+        for at, rule in enumerate(line.rules if number else []):
+            try:
+                posterior = _posterior(request, which, rule, draws)
+                own.append((at, posterior))
+                parts.append((rule, posterior.means))
+                found = found or posterior
+            except (InferenceError, NotIdentifiable) as refusal:
+                reason = reason or refusal.text
+        if own:
+            mixed.append(_line_draws(line, own, number, generator, bounded=isinstance(request.prior, BetaPrior)))
     if found is None:
-        generator = np.random.default_rng([request.seed, 5, which])
         return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
-    return RuleValues(np.concatenate([means for _, means in parts], axis=1), found, by_rule=tuple(parts))
+    return RuleValues(np.concatenate(mixed, axis=1), found, by_rule=tuple(parts))
 
 
-def probable_rules(request: IdentificationRequest, candidate: Contender) -> list[tuple[Demonstrator, float]]:
-    """Return a candidate's probable parameters, with weights: more sets of them the more probable it is.
+def _line_draws(
+    line: ParameterLine,
+    found: list[tuple[int, Posterior]],
+    number: int,
+    generator: np.random.Generator,
+    *,
+    bounded: bool,
+) -> NDArray[np.float64]:
+    """Return so many draws of each cloud along a line; intervals of a few values alone would end where these do."""
+    means = np.array([posterior.means for _, posterior in found])
+    at = [each for each, _ in found]
+    if line.places is not None and line.weights is not None and len(found) == len(line.rules) > 1:
+        return draws_between(means, line.points, line.places, line.weights, generator, bounded=bounded)[:, :number]
+    split = _allotted(np.array([line.shares[each] for each in at]), number).tolist()
+    return np.concatenate([own[:, :own_number] for own, own_number in zip(means, split, strict=True)], axis=1)
+
+
+def probable_lines(request: IdentificationRequest, candidate: Contender) -> list[ParameterLine]:
+    """Return a candidate's probable parameters: more sets of them the more probable it is.
 
     Guesses that differ in the parameter that nobody knows are a line, along which values are equally likely by a smooth
     curve through the evidences: these have errors, which would let a single guess have most of the weight.
@@ -99,14 +134,19 @@ def probable_rules(request: IdentificationRequest, candidate: Contender) -> list
         own = {candidate.axis} if candidate.axis is not None else set()
         lines.setdefault(str(guess.rule.model_dump(exclude=own)) if own else str(guess.rule), []).append(guess)
     most = MOST_CHEAP if _is_quick(candidate.guesses[0].rule) else MOST_RULES
-    probable: list[tuple[Demonstrator, float]] = []
+    probable: list[ParameterLine] = []
     for line in sorted(lines.values(), key=lambda line: -sum(guess.share for guess in line))[:MOST_RULES]:
         share = sum(guess.share for guess in line)
         if share < SMALLEST_SHARE:
             continue
         count = max(1, math.ceil(most * candidate.probability * share - 1e-9))
-        rules = _along(request, line, candidate.axis, count) if candidate.axis is not None and len(line) > 1 else []
-        probable += [(rule, share / len(rules)) for rule in rules] or [(guess.rule, guess.share) for guess in line]
+        curve = _along(request, line, candidate.axis, count) if candidate.axis is not None and len(line) > 1 else None
+        if curve is None:
+            rules, shares = [guess.rule for guess in line], [guess.share for guess in line]
+            probable.append(ParameterLine(rules, shares, np.empty((len(line), 0))))
+        else:
+            rules, points, places, weights = curve
+            probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), points, places, weights))
     return probable
 
 
@@ -115,8 +155,13 @@ def _is_quick(rule: Demonstrator) -> bool:
     return isinstance(rule, EliminationRule)
 
 
-def _along(request: IdentificationRequest, line: Sequence[Guess], axis: str, count: int) -> list[Demonstrator]:
-    """Return equally likely values of a parameter, the central ones first; none where the evidence is too sharp."""
+def _along(
+    request: IdentificationRequest, line: Sequence[Guess], axis: str, count: int
+) -> tuple[list[Demonstrator], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return equally likely values of a parameter, the central ones first, and the curve; None where it is too sharp.
+
+    The curve is places on the logarithmic scale of the parameter, with weights.
+    """
     first, errors = line[0].rule, {(math.log(getattr(guess.rule, axis)),): guess.evidence.error for guess in line}
 
     def rule_at(x: float) -> Demonstrator:
@@ -137,14 +182,15 @@ def _along(request: IdentificationRequest, line: Sequence[Guess], axis: str, cou
     known: dict[tuple[float, ...], float] = {(x,): value for x, value in places}
     xs, values = narrowed(evidence, known, [np.array([x for x, _ in places])], FINE, ENOUGH)
     if len(xs) < ENOUGH:
-        return []
+        return None
     error = float(np.median([errors.get(x, 0.0) for x in map(tuple, xs.tolist())]))
     at, density = evidence_density(xs, values, min(error, MOST_ERROR))
     weights = density / density.sum()
     if float(weights @ np.square(at[:, 0] - weights @ at[:, 0])) > WIDE**2:
         count = max(count, FEWEST_WIDE)
     inside = np.clip(spread_quantiles(at[:, 0], weights, count), places[0][0], places[-1][0])
-    return [rule_at(x) for x in sorted(inside.tolist(), key=lambda x: abs(x - float(np.median(inside))))]
+    points = sorted(inside.tolist(), key=lambda x: abs(x - float(np.median(inside))))
+    return [rule_at(x) for x in points], np.array(points)[:, None], np.clip(at, places[0][0], places[-1][0]), weights
 
 
 def _posterior(request: IdentificationRequest, which: int, rule: Demonstrator, draws: int) -> Posterior:
