@@ -8,6 +8,7 @@ BIN := .venv/bin
 env: .venv/installed
 
 .venv/installed: requirements/lock.txt pyproject.toml
+	@echo "Installing the packages into .venv: a few minutes, once."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
