@@ -163,9 +163,12 @@ def _answer(
         candidates, by_guess = successive_halving(request, candidates, reach)
         evidences = [averaged(candidate, guesses) for candidate, guesses in zip(candidates, by_guess, strict=True)]
         if all(each.value == -math.inf for each in evidences):
-            reasons = [f"{one.name}: {each.reason}" for one, each in zip(candidates, evidences, strict=True)]
+            reasons = [
+                f"{one.name}: {(each.reason or '').rstrip('.')}"
+                for one, each in zip(candidates, evidences, strict=True)
+            ]
             raise NotIdentifiable(
-                f"None of {len(candidates)} candidates can have made this record. {'; '.join(reasons[:3])}",
+                f"None of {len(candidates)} candidates can have made this record. {'; '.join(reasons[:3])}.",
                 remedy=NEXT,
             )
         alike = one_number(request.log, candidates)

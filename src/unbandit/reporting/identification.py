@@ -245,7 +245,7 @@ def _choices(record: ActionLog, most: int) -> tuple[list[str], list[list[str]], 
     columns = [[shown(record.arms[at]), f"{pulls[at]:,}", share(pulls[at] / total, 3)] for at in order[:most]]
     headings = ["arm", "chosen", "share"]
     if record.ordered:
-        headings.append("share of the last tenth")
+        headings.append("last tenth")
         last = np.zeros(len(record.arms), np.int64)
         for which in range(len(record)):
             codes = record.demonstration(which)
