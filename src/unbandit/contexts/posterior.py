@@ -46,7 +46,7 @@ CLOUDS, DRAWS = 4, 1_000  # independent clouds, and draws of each
 MORE = 4  # times as many particles for clouds of which one died, and for greedy rules, whose paths are hard to follow
 THINNEST = 50.0  # effective particles of a greedy rule's cloud below which its answer is not to be trusted
 UNSEEN_FROM, BOUNDED_FROM = 0.95, 0.5  # of the prior's deviation: that of a coefficient of which little is known
-MOST_NUMBERS = 60_000_000  # offers times coefficients
+MOST_NUMBERS = 12_000_000  # offers times coefficients: below 1 GB with five offers of three features per round
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,8 +245,8 @@ def context_posterior(
     if design.vectors.shape[0] * design.parameters > MOST_NUMBERS:
         raise NotIdentifiable(
             f"The record has {design.vectors.shape[0]:,} offers for a model with {design.parameters:,} coefficients: "
-            "more than fit in memory here.",
-            remedy="Take a part of the record or fewer features.",
+            f"more than the {MOST_NUMBERS // design.parameters:,} that are held in memory.",
+            remedy="Take the first part of the record, or fewer features.",
         )
     number = number or particles_for(log.rounds) * (MORE if rule_at.kind == GREEDY else 1)
     record = _record(design, rule_at, log.rewards)

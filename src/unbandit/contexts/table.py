@@ -27,6 +27,9 @@ CHOSEN_NAMES = ("chosen", "ischosen", "waschosen", "selected", "isselected", "pi
 """What people call the column that marks the chosen offer; small letters only."""
 
 CONTEXT_ROLES = ("arm", "demonstration", "round", "chosen", "reward")
+MOST_CELLS = 50_000_000  # offers times features and what else is held of an offer: below 1 GB while a log is read
+OTHER_CELLS = 4  # of an offer besides its features
+ROUNDS_AT_ONCE = 100_000  # that are looked through for an arm that is offered twice
 LARGEST_FEATURE = 1e100  # of which a computer can hold sums of products
 
 
@@ -48,8 +51,9 @@ class ContextParts(NamedTuple):
 class FeatureColumn:
     """Column of a feature, read batch by batch: a finite number in every row, or true and false as 1 and 0."""
 
-    def __init__(self, name: str, role: str = "feature") -> None:
+    def __init__(self, name: str, role: str = "feature", most: int | None = None) -> None:
         self.name, self._role = name, role
+        self._room = most  # rows that may still come
         self._marks = DecimalMarks(name, role)
         self._batches: list[NDArray[np.float64]] = []
 
@@ -73,6 +77,11 @@ class FeatureColumn:
             text = f"expected a number for a {self._role}, up to {LARGEST_FEATURE:g}; got {got}."
             raise refuse(text, row=row + 1, column=self.name, value=value, remedy=self._remedy(blank))
         self._batches.append(values)
+        if self._room is not None:
+            self._room -= values.size
+            if self._room < 0:
+                most = sum(batch.size for batch in self._batches) + self._room
+                raise too_many_offers(refuse, most)
 
     def _remedy(self, blank: bool = False) -> str:
         if blank:
@@ -80,9 +89,17 @@ class FeatureColumn:
         return "Write categories as columns of 0 and 1, as the learner did."
 
     def values(self) -> NDArray[np.float64]:
-        """Return all rows."""
+        """Return all rows, once: they are not held twice."""
         self._marks.check()
-        return np.concatenate(self._batches)
+        batches, self._batches = self._batches, []
+        return np.concatenate(batches)
+
+
+def too_many_offers(refuse: Refuse, most: int) -> LogError:
+    """Return the error about a log that is too large to be held."""
+    text = f"expected at most {most:,} offers with this many features, which are held in memory; it has more."
+    remedy = "Read the first part of it: what a learner chose first can be read without the rest."
+    return refuse(text, remedy=remedy)
 
 
 class ChosenColumn(FeatureColumn):
@@ -90,6 +107,7 @@ class ChosenColumn(FeatureColumn):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "mark of the chosen offer")
+        self._marked: list[NDArray[np.bool_]] = []
 
     def read(self, refuse: Refuse, column: pl.Series) -> None:
         """Read the next rows; refuse a cell that is neither 0 nor 1."""
@@ -99,6 +117,12 @@ class ChosenColumn(FeatureColumn):
             row = int(np.argmax(wrong))
             text = f"expected 1 for the chosen offer and 0 for the others; got {column[row]}."
             raise refuse(text, row=row + 1, column=self.name, value=column[row], remedy=self._remedy())
+        self._marked.append(self._batches.pop() == 1.0)
+
+    def marks(self) -> NDArray[np.bool_]:
+        """Return which rows are marked."""
+        self._marks.check()
+        return np.concatenate(self._marked)
 
     def _remedy(self, blank: bool = False) -> str:
         return f"Mark the chosen offer with 1, the others with 0, or name another column with {naming('chosen')}."
@@ -152,7 +176,8 @@ def collect_contexts(
     """Read a log with contexts, in long form (one row per offer) or in wide form (one row per round)."""
     layout = ContextTable(sources[0], None if features == () else features, columns)
     reader = layout.reader(sources[0], arms)
-    numbers = [FeatureColumn(name) for name in layout.features]
+    most = MOST_CELLS // (len(layout.features) + OTHER_CELLS)
+    numbers = [FeatureColumn(name, most=most) for name in layout.features]
     mark = None if layout.chosen is None else ChosenColumn(layout.chosen)
     also = [*numbers, *([] if mark is None else [mark])]
     check_alike(sources, [*reader.columns(), *(column.name for column in also)])
@@ -166,7 +191,9 @@ def collect_contexts(
     order, bounds, lengths, timed = arranged(table, demonstrations)
     numbered = table.rounds is not None and not table.rounds.form
     reader.refuse_lone_rows(table.refuse, lengths, numbered=numbered)
-    values = np.column_stack([column.values()[order] for column in numbers])
+    values = np.empty((order.size, len(numbers)))
+    for at, column in enumerate(numbers):
+        values[:, at] = column.values()[order]
     rewards = None if table.rewards is None else table.rewards.values()
     if rewards is not None:
         rewards = rewards[order]
@@ -174,6 +201,8 @@ def collect_contexts(
     codes = ordered.astype(np.int64)
     if mark is None:  # every arm has the context of its round
         count = len(arm_names)
+        if codes.size * count > most:
+            raise too_many_offers(table.refuse, most)
         chosen, codes = codes, np.tile(np.arange(count), codes.size)
         values, offsets = np.repeat(values, count, axis=0), np.arange(chosen.size + 1) * count
     else:
@@ -293,8 +322,14 @@ def _arranged_offers(table: Collection, demonstrations: Sequence[str]) -> Arrang
         text = "expected a column that says to which round each offer belongs; got none."
         raise table.refuse(text, column="round", remedy=f"Name it with {naming('round')}.")
     rounds, who = np.concatenate(table.numbers), table.demonstration_of_rows()
-    order = np.lexsort((rounds, who))  # stable: offers stay as they are written
-    step, same = np.diff(rounds[order]), np.diff(who[order]) == 0
+    table.numbers = [rounds]  # not held twice
+    same = who[1:] == who[:-1]
+    if (who[1:] >= who[:-1]).all() and (rounds[1:] >= rounds[:-1])[same].all():  # in order, as most are
+        order = np.arange(rounds.size)
+        step = np.diff(rounds)
+    else:
+        order = np.lexsort((rounds, who))  # stable: offers stay as they are written
+        step, same = np.diff(rounds[order]), np.diff(who[order]) == 0
     bounds = np.concatenate(([0], np.flatnonzero(~same | (step != 0)) + 1, [rounds.size]))
     lengths = np.bincount(who[order[bounds[:-1]]], minlength=len(demonstrations)).astype(np.int64)
     if table.rounds.form:
@@ -319,8 +354,8 @@ def _chosen_offers(
     table: Collection, mark: ChosenColumn, order: Integers, bounds: Integers, demonstrations: Sequence[str]
 ) -> Integers:
     """Return which offer of every round was chosen; refuse rounds with none or with several."""
-    marks = mark.values()[order]
-    counts = np.add.reduceat(marks, bounds[:-1])
+    marks = mark.marks()[order]
+    counts = np.add.reduceat(marks, bounds[:-1], dtype=np.int64)
     wrong = np.flatnonzero(counts != 1)
     if wrong.size:
         begin, end = bounds[wrong[0]], bounds[wrong[0] + 1]
@@ -343,10 +378,13 @@ def _written_round(table: Collection, row: int) -> str:
 
 def _refuse_twins(table: Collection, codes: Integers, arms: Sequence[str], order: Integers, bounds: Integers) -> None:
     """Refuse an arm that is offered twice in a round."""
-    which = np.repeat(np.arange(bounds.size - 1), np.diff(bounds)) * len(arms) + codes
-    _, first = np.unique(which, return_index=True)
-    if first.size < which.size:
-        at = int(np.setdiff1d(np.arange(which.size), first)[0])
+    for first in range(0, bounds.size - 1, ROUNDS_AT_ONCE):
+        own = bounds[first : first + ROUNDS_AT_ONCE + 1]
+        which = np.repeat(np.arange(own.size - 1), np.diff(own)) * len(arms) + codes[own[0] : own[-1]]
+        _, seen = np.unique(which, return_index=True)
+        if seen.size == which.size:
+            continue
+        at = int(own[0] + np.setdiff1d(np.arange(which.size), seen)[0])
         row = int(order[at])
         which_round = _written_round(table, row)
         text = f'expected each arm once among the offers of round {which_round}; got "{arms[codes[at]]}" twice.'

@@ -271,6 +271,8 @@ class Collection:
 
     def demonstration_of_rows(self) -> Integers:
         """Return the demonstration of every row."""
+        if self.who.size == 1:
+            return np.broadcast_to(self.who, self.codes.shape)  # which takes no room
         return np.repeat(self.who, np.diff(self.starts))
 
     def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:

@@ -168,3 +168,28 @@ def test_wrong_arrays_are_refused(changes, parameter):
     with pytest.raises(ub.ParameterError) as refused:
         ub.ContextLog.from_arrays(**given)
     assert refused.value.parameter == parameter
+
+
+def test_a_log_that_would_not_fit_in_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(
+        "unbandit.contexts.table.MOST_CELLS", 7 * 6
+    )  # seven offers, each with two features and four more
+    read(LONG)
+    monkeypatch.setattr("unbandit.contexts.table.MOST_CELLS", 6 * 6)
+    with pytest.raises(ub.LogError, match="at most 6 offers with this many features") as caught:
+        read(LONG)
+    assert "first part" in caught.value.remedy
+    with pytest.raises(ub.LogError, match="at most 6 offers"):  # three rounds, each with two arms, and one arm more
+        read(WIDE, ("age", "income"), arms=["A", "B", "C"])
+    log = ub.ContextLog.from_arrays(np.arange(12.0).reshape(3, 2, 2), [0, 1, 0])
+    monkeypatch.setattr("unbandit.contexts.posterior.MOST_NUMBERS", 10)
+    with pytest.raises(ub.NotIdentifiable, match="more than the 5 that are held"):
+        ub.context_posterior(log, ub.LinUCB(), sigma=1.0)
+
+
+def test_an_arm_offered_twice_is_found_wherever_it_is(monkeypatch):
+    monkeypatch.setattr("unbandit.contexts.table.ROUNDS_AT_ONCE", 1)
+    read(LONG)
+    with pytest.raises(ub.LogError, match='round 3; got "A" twice') as caught:
+        read(LONG.replace("3,B,0", "3,A,0"))
+    assert caught.value.row == 6
