@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from unbandit.formatting import duration
@@ -39,12 +40,40 @@ SWITCH = "UNBANDIT_PROGRESS"  # the environment variable that asks for progress 
 DONE, STOP = 0, 1  # the numbers in `Work.signals`
 
 
+@cache
+def compile_clock() -> Callable[[], float]:
+    """Return a clock of the seconds that this process compiles kernels for: they do not say how long work will take."""
+    from numba.core import event  # here, since the help of the command line needs none
+
+    class Clock(event.Listener):
+        """Compiling one kernel compiles those that it calls; numba lets one thread compile at a time."""
+
+        depth, seconds, begun = 0, 0.0, 0.0
+
+        def on_start(self, event: Any) -> None:
+            self.begun = self.begun if self.depth else time.monotonic()
+            self.depth += 1
+
+        def on_end(self, event: Any) -> None:
+            self.depth -= 1
+            self.seconds += 0.0 if self.depth else time.monotonic() - self.begun
+
+        def __call__(self) -> float:
+            return self.seconds + (time.monotonic() - self.begun if self.depth else 0.0)
+
+    clock = Clock()
+    event.register("numba:compile", clock)  # type: ignore[no-untyped-call]
+    return clock
+
+
 class Work:
     """Work under way, on one thread or several, in stages."""
 
     def __init__(self, show: Show | None = None) -> None:
         import numpy as np  # here, since the help of the command line needs none
 
+        self._compiling = compile_clock() if show is not None else lambda: 0.0
+        self._compiled = self._compiling()
         self.signals: NDArray[np.int64] = np.zeros(2, np.int64)
         self._show, self._stage, self._begun = show, "", time.monotonic()
         self._total: int | None = None
@@ -57,7 +86,8 @@ class Work:
         with self._lock:
             is_outermost = not self._stage
             if is_outermost:
-                self._stage, self._total, self._begun = name, total, time.monotonic()
+                self._stage, self._total = name, total
+                self._begun, self._compiled = time.monotonic(), self._compiling()
                 self._parts = 0 if in_parts else None
                 self.signals[DONE] = 0
         try:
@@ -82,9 +112,9 @@ class Work:
             return
         done = float(self.signals[DONE]) if self._parts is None else self._parts
         if self._parts is None and not done:  # kernels are being loaded or compiled
-            self._begun = time.monotonic()
+            self._begun, self._compiled = time.monotonic(), self._compiling()
         share = min(done / self._total, 1.0) if self._total else None
-        passed = time.monotonic() - self._begun
+        passed = time.monotonic() - self._begun - (self._compiling() - self._compiled)
         left = passed * (1 - share) / share if share and passed >= SECONDS_TO_JUDGE else None
         self._show(self._stage, share, left)
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+import numba
 import numpy as np
 import pytest
 from rich.console import Console
@@ -205,6 +206,27 @@ def test_candidates_are_shown_as_parts(monkeypatch):
     shares = {share for stage, share, _ in seen if stage == "Identifying the rule"}
     assert len(shares) > 2
     assert all(share is not None and 0 <= share <= 1 for share in shares)
+
+
+def test_compiling_does_not_count_as_the_speed_of_work(monkeypatch):
+    seen, compiled, now = [], [0.0], [0.0]
+    monkeypatch.setattr(progress, "compile_clock", lambda: lambda: compiled[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    work = progress.Work(lambda *how_far: seen.append(how_far))
+    with work.stage("Reading", 10, in_parts=True):
+        now[0], compiled[0] = 32.0, 30.0
+        work.finish_part()
+        work.look()
+    assert seen == [("Reading", 0.1, pytest.approx(18.0))]  # and not nine times 32 seconds
+
+
+def test_the_clock_runs_while_a_kernel_is_compiled():
+    clock = progress.compile_clock()
+    before = clock()
+    numba.njit(lambda x: x + 1)(1)
+    after = clock()
+    assert after > before
+    assert clock() == after
 
 
 @pytest.mark.parametrize(
