@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -43,9 +45,27 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+MEASURES = ("closed-forms", "posterior", "sampler", "identify", "check")
+
+
+@cache
+def measured(measures: tuple[str, ...]) -> dict[str, bytes]:
+    """Return what a folder holds after some measures: of several tests, one measures."""
+    with tempfile.TemporaryDirectory() as folder:
+        calibrate(folder, **SMALL, measures=measures, threads=1)
+        return contents(Path(folder))
+
+
+def unpacked(measures: tuple[str, ...], folder: Path) -> Path:
+    for name, content in measured(measures).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
 def test_everything_is_measured_and_written(tmp_path):
-    measures = ["closed-forms", "posterior", "sampler", "identify", "check"]
-    done = calibrate(tmp_path / "new", **SMALL, measures=measures, threads=1)
+    measures = MEASURES
+    done = read_calibration(unpacked(measures, tmp_path / "new"))
     names = {each.measure.name: len(each.metrics) for each in done.found}
     assert names == {
         "closed-forms": 8, "posterior": 2, "sampler": 1, "identify": 2, "check": 6, "logs": 0, "fit": 0,
@@ -78,8 +98,7 @@ def test_everything_is_measured_and_written(tmp_path):
 
 def test_the_record_stands_for_parts_that_are_elsewhere(tmp_path):
     """Every measure comes back from its lines as it was; a cell measured anew replaces its line."""
-    measures = ["closed-forms", "posterior", "sampler", "identify", "check", "timing"]
-    done = calibrate(tmp_path / "parts", **SMALL, measures=measures, threads=1)
+    done = calibrate(unpacked(MEASURES, tmp_path / "parts"), **SMALL, measures=["timing"], threads=1)
     (tmp_path / "record").mkdir()
     lines = (tmp_path / "parts" / "measured.jsonl").read_text(encoding="utf-8")
     (tmp_path / "record" / "measured.jsonl").write_text(lines, encoding="utf-8")
@@ -102,14 +121,14 @@ def test_the_record_stands_for_parts_that_are_elsewhere(tmp_path):
     [("not JSON", "line 2: "), ('{"measure": "posterior"}', "line 2: .*cell"), ('{"version": 3}', "line 2: .*measure")],
 )
 def test_a_record_that_cannot_be_read_is_refused(tmp_path, line, problem):
-    calibrate(tmp_path, measures=["posterior"], rules=["uniform", "ucb"], runs=2, particles=20, clouds=2, threads=1)
+    unpacked(("posterior",), tmp_path)
     (tmp_path / "measured.jsonl").write_text(f"\n{line}\n", encoding="utf-8")
     with pytest.raises(ResumeError, match=problem):
         read_calibration(tmp_path)
 
 
 def test_lines_of_other_versions_and_cells_are_left_out(tmp_path):
-    calibrate(tmp_path, measures=["posterior"], rules=["uniform", "ucb"], runs=2, particles=20, clouds=2, threads=1)
+    unpacked(("posterior",), tmp_path)
     kept, other = [json.loads(line) for line in (tmp_path / "measured.jsonl").read_text(encoding="utf-8").splitlines()]
     other["cell"]["arms"] = 77
     lines = [json.dumps(line) for line in (kept, other, kept | {"version": "0.3.0"})]
