@@ -109,7 +109,7 @@ def test_how_it_was_made_is_said(tiny, read):
 def test_text_is_only_text(tiny):
     evil = '<script>alert("x")</script> & <b>'
     first = tiny.made[0]
-    figure = SimpleNamespace(name="evil", title=evil, section=evil, caption=evil, alt=evil + "'\"")
+    figure = SimpleNamespace(beyond=False, name="evil", title=evil, section=evil, caption=evil, alt=evil + "'\"")
     claims = [Claim(evil, evil, None, HOLDS, evil), Claim("a", "b", Measured(1.0, 0.1, 20), HOLDS, "c")]
     selection = [Selection(evil, 100, 7, 93, 0.25, 0.125)]
     made = replace(first, figure=figure, claims=claims, selection=selection, runs=(100, 250))
