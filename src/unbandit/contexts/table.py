@@ -131,12 +131,15 @@ class ChosenColumn(FeatureColumn):
 class ContextTable:
     """The columns of a table with contexts: its features, the mark of the chosen offer (None in wide form), and others.
 
-    `rest` are the names among which the roles of plain logs are found. With `()` no features are looked for.
+    `rest` are the names among which the roles of plain logs are found. Features are looked for unless `any_features`
+    is false.
     """
 
-    def __init__(self, source: Source, features: Features, columns: Columns) -> None:
+    def __init__(
+        self, source: Source, features: Features, columns: Columns, *, any_features: bool = True
+    ) -> None:  # fmt: skip
         self.named = _checked_roles(columns)
-        self.features = _feature_columns(source, features) if features != () else []
+        self.features = _feature_columns(source, features) if any_features else []
         others = [name for name in source.names if name not in self.features]
         self.chosen = _chosen_column(source, others, self.named)
         self.rest = [name for name in others if name != self.chosen]
@@ -174,7 +177,7 @@ def collect_contexts(
     sources: Sequence[Source], features: Features, columns: Columns, arms: Arms, rows: int = ROWS
 ) -> ContextParts:
     """Read a log with contexts, in long form (one row per offer) or in wide form (one row per round)."""
-    layout = ContextTable(sources[0], None if features == () else features, columns)
+    layout = ContextTable(sources[0], features, columns)
     reader = layout.reader(sources[0], arms)
     most = MOST_CELLS // (len(layout.features) + OTHER_CELLS)
     numbers = [FeatureColumn(name, most=most) for name in layout.features]
@@ -227,7 +230,7 @@ def collect_contexts(
 def holds_offers(source: Source) -> bool:
     """Return whether a table looks like one of offers: with a mark of the chosen one, and columns without a role."""
     try:
-        table = ContextTable(source, (), None)
+        table = ContextTable(source, None, None, any_features=False)
         return table.chosen is not None and len(table.places(source)) < len(source.names)
     except LogError:
         return False

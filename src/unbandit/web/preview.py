@@ -174,7 +174,9 @@ def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
         seen = replace(seen, contexts=reading.contexts if reading.contexts is not None else holds_offers(table))
         with suppress(LogError, ParameterError):  # unclear roles are refused below, and the rows are still shown
             if seen.contexts:
-                places = ContextTable(table, reading.features, reading.columns).places(table)
+                places = ContextTable(
+                    table, reading.features, reading.columns, any_features=bool(reading.features)
+                ).places(table)
             else:
                 places = find_columns(names, reading.columns, table.refuse)
         seen = replace(seen, roles=tuple((role, "+".join(names[at] for at in each)) for role, each in places.items()))

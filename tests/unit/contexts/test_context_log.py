@@ -58,6 +58,8 @@ def test_tables_of_other_kinds(tmp_path):
     frame.write_parquet(tmp_path / "log.parquet")
     for table in (frame, frame.lazy(), frame.to_pandas(), tmp_path / "log.parquet"):
         assert ub.ContextLog.read(table, features=["price", "age"]) == expected
+    for features in (("price", "age"), np.array(["price", "age"]), frame.to_pandas().columns[3:]):
+        assert ub.ContextLog.read(frame, features=features) == expected
     expected.write(tmp_path / "again.csv")
     assert ub.ContextLog.read(tmp_path / "again.csv", features=["price", "age"]) == expected
 
