@@ -82,7 +82,7 @@ def surveyed(
     Numbers that make up for each other lie near the top on a narrow ridge, of which a grid along the numbers themselves
     sees little. After a coarse grid, smaller and smaller steps are tried around its best place; once a quadratic
     function through what is near the top has a top itself, places are laid around it. `again` corrects the first grid.
-    Returns places and their log evidences; None where there is no such top.
+    Returns places and their log evidences; None where there is no such top, or no place explains the log.
     """
     lows, highs = (np.array([line[at] for line in lines]) for at in (0, -1))
     values = {x: evidence(np.array(x), 1) for x in product(*lines)}
@@ -91,6 +91,8 @@ def surveyed(
     step, before = np.array([line[1] - line[0] for line in lines]) / 2, None
     for _ in range(MOST_STEPS):
         xs, found = np.array(list(values)), np.array(list(values.values()))
+        if found.max() == -math.inf:
+            return None
         shape = _top(xs, found, lows, highs)
         if before is not None and shape is not None and _alike(before, shape):
             near = found > found.max() - FAR

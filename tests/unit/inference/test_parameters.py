@@ -129,6 +129,16 @@ def test_clouds_that_contradict_a_method_without_them_are_believed():
     assert _without_clouds(evidence, AXES) is None
 
 
+def test_two_numbers_of_which_no_value_explains_the_log_are_refused():
+    class Impossible(RidgeEvidence):
+        def __call__(self, x, clouds):
+            return -math.inf
+
+    assert _without_clouds(Impossible(0.0), AXES) is None
+    with pytest.raises(ub.InferenceError, match="no value of rate and temperature explains the log"):
+        _by_clouds(Impossible(0.0), AXES)
+
+
 def test_an_evidence_of_which_only_errors_are_left_is_refused():
     family = rule_or_family("moss:fit")
     _refuse_spikes(family, np.array([[0.1], [0.2], [0.3]]))
