@@ -169,6 +169,7 @@ def _answer(
             ]
             raise NotIdentifiable(
                 f"None of {len(candidates)} candidates can have made this record. {'; '.join(reasons[:3])}.",
+                count=len(candidates),
                 remedy=NEXT,
             )
         alike = one_number(request.log, candidates)

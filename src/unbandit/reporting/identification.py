@@ -84,13 +84,13 @@ def identification_report(
         record = renamed_arms(record, {str(arm): str(called).strip() for arm, called in names.items()}, options={})
     given = record if log is not record and not (is_record(log) and shows_part(log)) else log
     say("Identifying the rule", 0.05)
-    found, refusal = None, ""
+    found, refusal, refuted = None, "", False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # the report explains them
         try:
             found = identify(given, candidates, **options)
         except (NotIdentifiable, InferenceError) as error:
-            refusal = error.said(audience)
+            refusal, refuted = error.said(audience), bool(error.count)
         say("Estimating", 0.7)
         answer = None if found is None else _as_estimate(found, level)
         say("Drawing the figures", 0.8)
@@ -102,7 +102,7 @@ def identification_report(
     if source is not None and not in_python:
         composed = command_line(source.name, [], asked)
     heading = heading_of("Which rule made this log, and what the arms were worth", source, name, **texts)
-    said = identification_sentence(found, answer, record)
+    said = identification_sentence(found, answer, record, refuted=refuted)
     several = len(record) > 1
     notices = ((), record.reading) if found is None else (found.warnings, (*record.reading, *found.notes))
     main = main_part(
@@ -125,8 +125,13 @@ def identification_report(
     return IdentificationReport(heading["title"], said, main, found)
 
 
-def identification_sentence(found: Identification | None, answer: Estimate | None, record: ActionLog) -> str:
-    """Say which rule it was, or which it may have been, and which arm is the best; else what is certain."""
+def identification_sentence(
+    found: Identification | None, answer: Estimate | None, record: ActionLog, *, refuted: bool
+) -> str:
+    """Say which rule it was, or which it may have been, and which arm is the best; else what is certain.
+
+    Where nothing is found, `refuted` is whether that is because no candidate can have made the log.
+    """
     pulls = record.pulls.sum(axis=0)
     most = int(pulls.argmax())
     certain = (
@@ -134,7 +139,10 @@ def identification_sentence(found: Identification | None, answer: Estimate | Non
         f"{share(pulls[most] / pulls.sum(), 3)} of {counted(int(pulls.sum()), 'round')}."
     )
     if found is None:
-        return f"No rule that was tried can have made this log. {certain}"
+        why = (
+            "No rule that was tried can have made this log" if refuted else "This log does not show which rule made it"
+        )
+        return f"{why}. {certain}"
     verdict = f"{capitalise(found.answer())}."
     if answer is None:
         why = "" if found.verdict == "none fits" else " It shows nothing of what the arms were worth."

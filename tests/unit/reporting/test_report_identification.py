@@ -61,6 +61,7 @@ def test_counts_without_order_show_no_rule():
     page = identification_report(ub.ActionLog.from_counts({"A": 9, "B": 3}), sigma=1.0)
     assert page.answer is None
     assert "only the order shows the rule" in page.main
+    assert page.sentence.startswith("This log does not show which rule made it. ")
     assert "75%" in page.sentence
 
 
