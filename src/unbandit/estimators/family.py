@@ -25,7 +25,7 @@ from unbandit.estimators.arguments import as_log, check_numbers, horizons, known
 from unbandit.estimators.posterior import posterior_row, settled_prior
 from unbandit.fit import fitted_notice
 from unbandit.inference import Posterior
-from unbandit.inference.draws import draws_between
+from unbandit.inference.draws import draws_between, with_best
 from unbandit.inference.parameters import ParameterPosterior, fit_family
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
@@ -146,10 +146,13 @@ def mixed_posterior(
         else _quiet(posterior, record, found.rule_at(point), single).means.reshape(clouds, draws, arms)
         for at, point in enumerate(points)
     ]
-    generator = np.random.default_rng([options.get("seed") or 0, 6])
+    seed, best_mean = options.get("seed") or 0, options.get("best_mean")
+    generator = np.random.default_rng([seed, 6])
     bounded = isinstance(centre.noise, Bernoulli)
     at, everywhere = found.values(points), found.values(found.places)
     spread = draws_between(np.array(means), at, everywhere, found.weights, generator, bounded=bounded)
+    if best_mean is not None:  # draws that were moved may no longer agree with it
+        spread = with_best(spread, (int(centre.pulls.argmax()), float(best_mean)), centre.arms, seed)
     return replace(centre, means=spread, fitted=found.fitted)
 
 

@@ -66,7 +66,7 @@ def infer(
     by_cloud = list(means)
     if anchor is not None and is_best:
         by_cloud = _agreeing(means, anchor)
-        means = _with_best(means, anchor, log.arms, seed)
+        means = with_best(means, anchor, log.arms, seed)
     evidence, error = log_mean(result.evidences)
     number = result.passes[0][0].cloud.sums.shape[0]
     smallest = min(float(p.cloud.effective_size.min(initial=number)) for passes in result.passes for p in passes)
@@ -113,7 +113,7 @@ def draw_means(last: FilterPass, belief: Belief, draws: int, seed: int, cloud: i
     return np.asarray(mean + np.sqrt(variance) * generator.standard_normal(totals.shape))
 
 
-def _with_best(
+def with_best(
     means: NDArray[np.float64], anchor: tuple[int, float], arms: tuple[str, ...], seed: int
 ) -> NDArray[np.float64]:
     """Keep the draws in which no arm is better than the one whose mean is known to be the best."""

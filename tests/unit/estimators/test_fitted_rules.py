@@ -191,3 +191,10 @@ def test_gaps_are_as_uncertain_as_the_temperature_that_they_are_in_proportion_to
     low, middle, high = np.quantile(found.gaps[..., 1], [0.025, 0.5, 0.975])
     assert middle / low > 0.95 * temperature.value / temperature.low
     assert high / middle > 0.95 * temperature.high / temperature.value
+
+
+def test_no_arm_is_better_than_the_one_whose_mean_is_the_best():
+    log = ub.Softmax(temperature=0.2).demonstrate(ub.Instance([0.5, 0.45, 0.0], 0.3), 300, seed=3)
+    found = ub.posterior(log, "softmax:fit", sigma=0.3, best_mean=0.5, particles=100, draws=500, check=False)
+    assert found.means[..., 1:].max() <= 0.5
+    assert found.probability_best.tolist() == [1.0, 0.0, 0.0]
