@@ -34,7 +34,7 @@ calibration-page: env
 	cp calibration/calibration.md calibration/calibration.png docs/
 	cp calibration/coverage.csv src/unbandit/estimators/
 
-# The pictures and the list of claims that the documents show, at full size: several hundred times the rounds of `reproduce`.
+# The pictures and the list of claims that the documents show, at full size: many times the rounds of `reproduce`.
 documents: env calibrate calibration-page
 	$(BIN)/unbandit reproduce --full -o reproduction-full
 	cp reproduction-full/ucb.png reproduction-full/battery-landscape.png docs/

@@ -63,7 +63,8 @@ def _reproduce(effort: Effort) -> Row:
 def _command() -> None:
     program = Path(sys.executable).parent / "unbandit"
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, "reproduce"], check=True, capture_output=True, text=True, cwd=folder)
+        command = [program, "reproduce", "--runs", "paper"]
+        subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,16 @@ def test_what_does_not_hold_is_printed(unbandit):
     assert not any("the error falls" in line for line in others)
 
 
+def test_the_papers_numbers_of_runs_are_kept(unbandit, tmp_path):
+    assert unbandit("reproduce", "sketch-tradeoff", "--runs", "paper").code == 0
+    text = (tmp_path / "reproduction" / "index.html").read_text(encoding="utf-8")
+    assert "unbandit reproduce sketch-tradeoff --runs paper" in text
+    assert "<dd>the paper&#39;s, for each picture</dd>" in text or "<dd>the paper's, for each picture</dd>" in text
+    assert "; 100 runs" in text
+    assert unbandit("reproduce", "sketch-exploration", "--runs", "1e1", "-o", "ten").code == 0
+    assert "<dd>10 for every picture</dd>" in (tmp_path / "ten" / "index.html").read_text(encoding="utf-8")
+
+
 def test_what_was_asked_is_said_on_the_page(unbandit, tmp_path):
     asked = ["-o", "my folder", "--runs", "2", "--full", "--seed", "7", "--threads", "1"]
     assert unbandit("reproduce", "sketch-exploration", *asked).code == 0
@@ -65,7 +75,8 @@ def test_pictures_are_listed(unbandit, tmp_path):
         (2, [*ASKED[:2], "1"], "runs: expected a whole number from 2"),
         (2, [*ASKED, "--threads", "0"], "threads"),
         (2, [*ASKED, "--seed", "-1"], "seed"),
-        (2, [*ASKED[:2], "many"], "--runs"),
+        (2, [*ASKED[:2], "many"], "--runs: expected a whole number from 2, or paper"),
+        (2, [*ASKED[:2], "-5"], "runs: expected a whole number from 2"),
         (3, [*ASKED, "-o", "file"], "expected a folder; got a file"),
         (3, [*ASKED, "-o", "file/below"], "expected a folder; got a file"),
         (3, [*ASKED, "-o", "/proc/nothing"], "/proc/nothing: could not be created"),

@@ -7,9 +7,10 @@ import shutil
 import polars as pl
 import pytest
 
+from unbandit.devices import ROUNDS_WORTH_A_GPU
 from unbandit.errors import OutputError, ParameterError, ResumeError
 from unbandit.files import locked
-from unbandit.paper.figure import Results, Selection, Size
+from unbandit.paper.figure import Results, Selection, Size, chosen_figures
 from unbandit.paper.reproduce import reproduce
 
 SKETCHES = ["sketch-exploration", "sketch-switching", "sketch-tradeoff"]
@@ -120,6 +121,7 @@ def test_the_bar_hears_of_every_round(tmp_path):
         ({"names": ["nobody"]}, ParameterError, 'expected one of .*sketch-tradeoff.*; got "nobody"'),
         ({"runs": 1}, ParameterError, "runs: expected a whole number from 2"),
         ({"runs": 0}, ParameterError, "runs"),
+        ({"runs": "papers"}, ParameterError, 'whole number from 2, or paper; got "papers".*Did you mean "paper"'),
         ({"seed": -1}, ParameterError, "seed"),
         ({"threads": 0}, ParameterError, "threads"),
     ],
@@ -220,9 +222,30 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
 
 def test_sizes():
     assert Size().runs_of(250) == 250
+    assert Size().runs_of(250, 1_000) == 1_000
+    assert Size(runs="paper").runs_of(250, 1_000) == Size(runs="paper", full=True).runs_of(250, 1_000) == 250
     assert Size(full=True).runs_of(250) == 2_500
     assert Size(full=True).runs_of(250, synthetic=True) == 100_000
     assert Size(runs=3, full=True).runs_of(250, synthetic=True) == 3
+
+
+def test_the_default_is_a_fixed_size_that_no_gpu_takes_over():
+    """The same command gives the same bytes everywhere: the numbers of runs are constants, and the CPU simulates."""
+    rounds, paper = (
+        {figure.name: sum(study.rounds for study in figure.studies(size).values()) for figure in chosen_figures()}
+        for size in (Size(), Size(runs="paper"))
+    )
+    assert all(rounds[name] >= paper[name] for name in paper)
+    assert 3 * sum(paper.values()) < sum(rounds.values()) < ROUNDS_WORTH_A_GPU
+
+
+def test_long_work_says_how_long_it_takes(tmp_path, monkeypatch):
+    said = []
+    reproduce(["sketch-tradeoff"], tmp_path / "short", runs=3, say=said.append)
+    assert said == []
+    monkeypatch.setattr("unbandit.paper.reproduce.SECONDS_PER_FIGURE", 70.0)
+    reproduce(["sketch-tradeoff"], tmp_path / "long", runs=3, threads=2, say=said.append)
+    assert said == ["120,000 rounds to simulate, 1 picture to draw: about 1 min 10 s on 2 threads."]
 
 
 def test_results_are_summed_up_once():

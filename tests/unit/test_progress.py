@@ -159,7 +159,7 @@ def test_work_of_hours_says_now_and_then_how_long_it_will_take(monkeypatch):
     for _ in range(4):
         lines.advance(50)
     lines.end()
-    assert text.getvalue() == "Measuring: 60.0%, 1 min 0 s left\nMeasuring: 70.0%, 1 min 0 s left\n"
+    assert text.getvalue() == "Measuring: 60.0%, 1 min left\nMeasuring: 70.0%, 1 min left\n"
 
 
 SIMULATED = """

@@ -77,7 +77,8 @@ class GroupedCommand(TyperCommand):
                     count=len(places),
                     remedy="Give all of it in one, separated by commas." if parameter.name == "columns" else None,
                 )
-            for at in places if _type_name(parameter) == "int" else ():
+            is_number = _type_name(parameter) == "int" or str(parameter.metavar).startswith("N|")
+            for at in places if is_number else ():
                 name, equals, value = args[at].partition("=")
                 if equals:
                     args[at] = f"{name}={_in_full(value)}"

@@ -1,7 +1,7 @@
 """Commands that simulate much, in a folder that can be resumed: `unbandit study`, `reproduce` and `calibrate`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -135,7 +135,7 @@ def _summary_rows(summary: "polars.DataFrame", *, arms: bool) -> Iterator[tuple[
 def reproduce(
     figures: Annotated[list[str] | None, Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
     folder: str = Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
-    runs: int = Option(None, "--runs", help="Per picture, 2 or more; by default the paper's (see --full)."),
+    runs: str = Option(None, "--runs", metavar="N|paper", help="Per picture; default: about a minute for all."),
     full: bool = Option(False, "--full", help="Far beyond the paper: 100,000 runs, or ten times its own, and more."),
     beyond: bool = Option(False, "--beyond", help="Instead, pictures of questions that the paper does not ask."),
     seed: options.Seed = 1,
@@ -148,9 +148,10 @@ def reproduce(
 ) -> None:
     """Make the paper's figures, and test its claims.
 
-    PICTURES are names (see: --list); without any, all those of the paper are made. What was simulated in the folder
-    before is not simulated again, so the same command resumes one that was stopped. A folder has one size and one seed,
-    and its page shows the pictures of the last command.
+    PICTURES are names (see: --list); without any, all those of the paper are made. Each has a fixed number of runs by
+    default, so that all of them take about a minute on two cores and decide most claims; --runs paper takes the paper's
+    own numbers. What was simulated in the folder before is not simulated again, so the same command resumes one that
+    was stopped. A folder has one size and one seed, and its page shows the pictures of the last command.
 
     Example:  unbandit reproduce ucb battery-landscape -o reproduction
     """
@@ -170,12 +171,17 @@ def reproduce(
 
     with printer.resumable(lambda: f"Stopped. What was simulated is kept in {folder}: the same command resumes."):
         done = make(
-            names, folder, runs=runs, seed=seed, full=full, beyond=beyond, device=device, threads=threads,
-            executor=executor, address=address, wait=wait, say=printer.say_on(err), progress=progress_on(err),
-            ready=printer.announce_compilation,
+            names, folder, runs=_number_or_word(runs), seed=seed, full=full, beyond=beyond, device=device,
+            threads=threads, executor=executor, address=address, wait=wait, say=printer.say_on(err),
+            progress=progress_on(err), ready=printer.announce_compilation,
             told=lambda made: err.print(f"{made.files[0]}, .svg, .parquet: {made.figure.title}", soft_wrap=True),
         )  # fmt: skip
     _print_claims(done)
+
+
+def _number_or_word(runs: str | None) -> Any:
+    """Return a number where the text is one; what it may be is checked with everything else."""
+    return int(runs) if runs is not None and runs.lstrip("+-").isdecimal() else runs
 
 
 def _with_option(figure: "PaperFigure") -> str:

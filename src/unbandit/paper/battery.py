@@ -57,7 +57,9 @@ class Battery(PaperFigure):
     def studies(self, size: Size) -> dict[str, Study]:
         instance = twenty("high")
         return {
-            "twenty": Study(instance, variance_adjusted(instance), HORIZONS, size.runs_of(250), size.seed, PROCEDURES)
+            "twenty": Study(
+                instance, variance_adjusted(instance), HORIZONS, size.runs_of(250, 1_000), size.seed, PROCEDURES
+            )
         }
 
     def followed(self, results: Results) -> dict[str, Curve]:
@@ -105,7 +107,7 @@ class BatteryRegimes(PaperFigure):
         numbers = [battery().arms.index(arm) for arm in four_protocols()]
         instances = [battery(regime, arms=numbers) for regime in REGIME_LINES]
         rule = variance_adjusted(instances[0])  # sigma is the same in all regimes
-        return {"four": Study(instances, rule, REGIME_HORIZONS, size.runs_of(250), size.seed, PROCEDURES)}
+        return {"four": Study(instances, rule, REGIME_HORIZONS, size.runs_of(250, 1_000), size.seed, PROCEDURES)}
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the followed protocol's curve in each regime."""

@@ -82,7 +82,9 @@ class BatteryLandscape(PaperFigure):
 
     def studies(self, size: Size) -> dict[str, Study]:
         return {
-            "all": Study(self.instance, list(self.rules.values()), HORIZONS, size.runs_of(100), size.seed, PROCEDURES)
+            "all": Study(
+                self.instance, list(self.rules.values()), HORIZONS, size.runs_of(100, 1_000), size.seed, PROCEDURES
+            )
         }
 
     def draw(self, results: Results) -> Figure:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,7 @@ Value = TypeVar("Value")
 
 FULL_RUNS = 100_000  # runs of a synthetic figure at full size: error bands vanish
 FULL_TIMES = 10  # how many times the paper's runs the other figures have at full size
+PAPER_SIZE: Final = "paper"  # in place of a number of runs: as many as the paper has
 
 PROCEDURES: Final = "switching"  # the method that is exactly the paper's Procedures 1 and 2, which every claim is about
 
@@ -40,16 +41,22 @@ FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "cov
 class Size:
     """Size of a reproduction."""
 
-    runs: int | None = None  # of every figure; None for the paper's own numbers
+    runs: int | Literal["paper"] | None = None  # of every figure; None for each figure's default
     seed: int = 1
     full: bool = False  # whether to go beyond the paper's sizes
     device: Device = "cpu"
 
-    def runs_of(self, paper: int, *, synthetic: bool = False) -> int:
-        """Return the runs of a figure that the paper made with `paper` runs."""
+    def runs_of(self, paper: int, default: int | None = None, *, synthetic: bool = False) -> int:
+        """Return the runs of a figure that the paper made with `paper` runs.
+
+        The defaults decide what a minute of two cores can decide for all figures together: cheap figures have more than
+        their claims need, and most of the minute goes to SAE, whose claims need most.
+        """
         if self.runs is not None:
-            return self.runs
-        return (FULL_RUNS if synthetic else FULL_TIMES * paper) if self.full else paper
+            return paper if self.runs == PAPER_SIZE else self.runs
+        if self.full:
+            return FULL_RUNS if synthetic else FULL_TIMES * paper
+        return paper if default is None else default
 
 
 class Results:

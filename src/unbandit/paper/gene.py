@@ -57,7 +57,7 @@ class Gene(PaperFigure):
     def studies(self, size: Size) -> dict[str, Study]:
         instances = [chosen(count) for count in COUNTS]
         rule = variance_adjusted(instances[0], ALPHA)  # sigma is the same for all
-        return {"counts": Study(instances, rule, HORIZONS, size.runs_of(100), size.seed, PROCEDURES)}
+        return {"counts": Study(instances, rule, HORIZONS, size.runs_of(100, 200), size.seed, PROCEDURES)}
 
     def followed(self, results: Results) -> dict[str, Curve]:
         """Return the followed gene's curve among each number of arms."""

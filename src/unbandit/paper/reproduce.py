@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 
@@ -25,9 +25,10 @@ from unbandit import checks
 from unbandit._version import __version__
 from unbandit.clusters.cluster import WAIT, Cluster
 from unbandit.devices import choose_device
-from unbandit.errors import OutputError, ResumeError
+from unbandit.errors import OutputError, ParameterError, ResumeError
 from unbandit.files import locked, write_table, written_whole
-from unbandit.paper.figure import PaperFigure, Results, Size, chosen_figures
+from unbandit.formatting import counted, duration
+from unbandit.paper.figure import PAPER_SIZE, PaperFigure, Results, Size, chosen_figures
 from unbandit.paper.page import FinishedFigure, Reproduction, listing, page
 from unbandit.paper.panels import STYLE
 from unbandit.plots import save
@@ -42,12 +43,15 @@ NAME = "reproduction.json"
 SCHEMA = "unbandit.reproduction/1"
 DEFAULTS = {"device": "cpu", "seed": 1, "o": "reproduction", "executor": "threads"}
 
+NANOSECONDS_PER_ROUND, SECONDS_PER_FIGURE = 14.0, 2.7  # of one core, all figures taken together
+LONG_SECONDS = 10.0  # from which on it is said how long it takes
+
 
 def reproduce(
     names: Sequence[str] = (),
     folder: str | os.PathLike[str] = "reproduction",
     *,
-    runs: int | None = None,
+    runs: int | Literal["paper"] | None = None,
     seed: int = 1,
     full: bool = False,
     beyond: bool = False,
@@ -70,8 +74,9 @@ def reproduce(
     folder
         Where everything goes; created if missing. What was simulated there before is not simulated again.
     runs, full, beyond
-        Runs of every figure, the paper's own numbers by default; whether to go beyond the paper's sizes; and whether to
-        make the figures of questions that the paper does not ask instead of its own.
+        Runs of every figure; `"paper"` for the paper's own numbers. By default each figure has a fixed number of runs,
+        chosen so that all of them take about a minute on two cores and decide most claims. Then whether to go beyond
+        the paper's sizes, and whether to make the figures of questions that the paper does not ask instead of its own.
     seed
         The same seed gives the same figures, on any number of threads.
     device
@@ -91,7 +96,7 @@ def reproduce(
         holds other studies.
     """
     began = time.perf_counter()
-    size = Size(None if runs is None else checks.whole("runs", runs, 2), checks.seed(seed), full)
+    size = Size(_checked_runs(runs), checks.seed(seed), full)
     workers = choose_executor(executor, address=address, wait=wait, threads=threads)
     if is_address(folder):
         raise OutputError(f"{os.fspath(folder)}: expected a folder of this machine, for figures and a page.")
@@ -122,6 +127,12 @@ def reproduce(
             stack.enter_context(workers)  # one for all studies, and before anything is written
         stack.enter_context(_locked_folder(target, size))
         ready()
+        if isinstance(workers, int) and chosen == "cpu":
+            seconds = NANOSECONDS_PER_ROUND * 1e-9 * (reproduction.rounds - done) / workers
+            seconds += SECONDS_PER_FIGURE * len(work)
+            if seconds >= LONG_SECONDS:
+                left = f"{reproduction.rounds - done:,} rounds to simulate, {counted(len(work), 'picture')} to draw"
+                say(f"{left}: about {duration(round(seconds, -1))} on {counted(workers, 'thread')}.")
         bar = progress or Progress()
         bar.begin(reproduction.rounds, done)
         results: dict[Path, StudyResult] = {}  # figures may share a study
@@ -143,6 +154,17 @@ def reproduce(
             with written_whole(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
     return reproduction
+
+
+def _checked_runs(runs: object) -> int | Literal["paper"] | None:
+    """Return a number of runs, or the word for the paper's; None for each figure's default."""
+    if runs is None or runs == PAPER_SIZE:
+        return None if runs is None else "paper"
+    if isinstance(runs, str):
+        text = f'expected a whole number from 2, or paper; got "{runs}".'
+        remedy = checks.did_you_mean(runs, [PAPER_SIZE])
+        raise ParameterError(text, parameter="runs", value=runs, remedy=remedy)
+    return checks.whole("runs", runs, 2)
 
 
 def _finished(figure: PaperFigure, results: Results, folder: Path) -> FinishedFigure:
@@ -206,7 +228,7 @@ def _described(size: Size) -> dict[str, Any]:
 
 
 def _written(value: Any) -> str:
-    return "the paper's" if value is None else "yes" if value is True else "no" if value is False else str(value)
+    return "the default" if value is None else "yes" if value is True else "no" if value is False else str(value)
 
 
 def _remedy(folder: Path, size: Size) -> str:

@@ -79,7 +79,7 @@ class FourPanels(PaperFigure):
         return two, Instance(0.25 + linear(4).means / 2, Bernoulli(), name="linear Bernoulli")
 
     def studies(self, size: Size) -> dict[str, Study]:
-        runs, (two, four) = size.runs_of(self.paper_runs, synthetic=True), self.instances
+        runs, (two, four) = size.runs_of(self.paper_runs, 5_000, synthetic=True), self.instances
         horizons = sorted({horizon for start, stop in self.ranges for horizon in spaced(start, stop, 10)})
         rules = [self.rule(alpha=alpha) for alpha in ALPHAS]
         return {
@@ -359,7 +359,7 @@ class GapDecay(PaperFigure):
         return [ShrinkingGap(beta, bernoulli=self.bernoulli) for beta in BETAS]
 
     def studies(self, size: Size) -> dict[str, Study]:
-        runs = size.runs_of(100, synthetic=True)
+        runs = size.runs_of(100, 1_000, synthetic=True)
         return {"betas": Study(self.families, UCB(alpha=0.25), spaced(*PAPER, 10), runs, size.seed, PROCEDURES)}
 
     def followed(self, results: Results) -> dict[str, Curve]:
@@ -436,7 +436,7 @@ class Naive(PaperFigure):
     def studies(self, size: Size) -> dict[str, Study]:
         """Ask for the paper's ten horizons, evenly spaced, and for ten that go further."""
         ranges = {"paper": spaced(500, 1_000, 10, "linear"), "further": spaced(500, 50_000, 10)}
-        runs, rule = size.runs_of(50, synthetic=True), UCB(alpha=0.25)
+        runs, rule = size.runs_of(50, 1_000, synthetic=True), UCB(alpha=0.25)
         return {name: Study(two_armed(), rule, at, runs, size.seed, ESTIMATORS) for name, at in ranges.items()}
 
     def series(self, results: Results) -> list[Series]:

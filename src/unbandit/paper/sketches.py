@@ -77,8 +77,8 @@ class PlayedRun:
 
 
 def runs_played(size: Size) -> int:
-    """Return how many runs a sketch plays: 100, or as many as were asked for, up to `MOST_RUNS`."""
-    return min(size.runs_of(100), MOST_RUNS)
+    """Return how many runs a sketch plays: 300, or as many as were asked for, up to `MOST_RUNS`."""
+    return min(size.runs_of(100, 300), MOST_RUNS)
 
 
 def play(rule: Demonstrator, instance: Instance, horizon: int, *, runs: int, seed: int) -> Iterator[PlayedRun]:
@@ -343,7 +343,9 @@ class SketchTradeoff(PaperFigure):
     def studies(self, size: Size) -> dict[str, Study]:
         rules = [UCB(alpha=alpha) for alpha in ALPHAS]
         return {
-            "alphas": Study([two_armed()], rules, [HORIZON], size.runs_of(100, synthetic=True), size.seed, PROCEDURES)
+            "alphas": Study(
+                [two_armed()], rules, [HORIZON], size.runs_of(100, 1_000, synthetic=True), size.seed, PROCEDURES
+            )
         }
 
     def series(self, results: Results) -> list[Series]:
