@@ -59,30 +59,32 @@ class Candidate:
         return replace(self, guesses=tuple(guesses), conventions=conventions)
 
     def refined(self, values: Mapping[int, float], least: float, drop: float = 0.0) -> Candidate:
-        """Add values of the `axis` between neighbours, around the best of each line of guesses that reaches `least`.
+        """Add values of the `axis` between neighbours, around the peaks of each line of guesses that reach `least`.
 
         `values` has the log evidence of guesses. Guesses that differ in the axis alone are a line; each stands for the
-        values nearest to it, on a scale of ratios. Lines along which a neighbour of the best is less than `drop` behind
-        are fine enough.
+        values nearest to it, on a scale of ratios. A peak is no lower than its neighbours: between two of the first
+        values the evidence may be far larger than anywhere else. One with a neighbour that is less than `drop` behind
+        is fine enough.
         """
         if self.axis is None or self.conventions:
             return self
-        lines, added = self._lines(), list[Demonstrator]()
+        lines, added = self._lines(), dict[Demonstrator, None]()
         for line in lines:
-            known = [place for place, guess in enumerate(line) if guess in values]
-            best = max(known, key=lambda place: values[line[place]], default=None)
-            if best is None or values[line[best]] < least:
-                continue
-            beside = (line[place] for place in (best - 1, best + 1) if 0 <= place < len(line))
-            if max(values.get(guess, -math.inf) for guess in beside) > values[line[best]] - drop:
-                continue
+            known = [values.get(guess, -math.inf) for guess in line]
+            around = [max(pair) for pair in zip([-math.inf, *known], [*known[1:], -math.inf], strict=False)]
+            peaks = [
+                place for place, (own, beside) in enumerate(zip(known, around, strict=True))
+                if own >= max(beside, least) and own > -math.inf and beside <= own - drop
+            ]  # fmt: skip
             at = [getattr(self.guesses[guess][0], self.axis) for guess in line]
-            left = at[best - 1] if best > 0 else at[best] ** 2 / at[1]
-            right = at[best + 1] if best + 1 < len(at) else at[best] ** 2 / at[-2]
-            rule = self.guesses[line[best]][0]
-            for other in (left, right):
-                with suppress(ParameterError):
-                    added.append(type(rule)(**(rule.model_dump() | {self.axis: math.sqrt(at[best] * other)})))
+            for peak in sorted(peaks, key=lambda place: -known[place])[:MOST_PEAKS]:
+                left = at[peak - 1] if peak > 0 else at[peak] ** 2 / at[1]
+                right = at[peak + 1] if peak + 1 < len(at) else at[peak] ** 2 / at[-2]
+                rule = self.guesses[line[peak]][0]
+                for other in (left, right):
+                    with suppress(ParameterError):
+                        between = math.sqrt(at[peak] * other)
+                        added[type(rule)(**(rule.model_dump() | {self.axis: between}))] = None
         both = replace(self, guesses=(*self.guesses, *((rule, 0.0) for rule in added)))
         return both._weighted()
 
@@ -141,6 +143,8 @@ AXES = ("scale", "exploration", "reward_range", "temperature", "sigma", "epsilon
 """Parameters that nobody knows, of which a rule has one or none."""
 
 ABSORBED = {"scale": ("alpha",), "reward_range": ("delta",)}  # by such a parameter: they move the same factor
+
+MOST_PEAKS = 2  # of a line of values, around which more are tried
 
 STEP, RANDOMISED_STEP, BEYOND = math.sqrt(2.0), 2.0, 2.0  # ratio of neighbours on a line, and how far beyond a grid
 

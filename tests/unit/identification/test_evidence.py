@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -193,6 +194,21 @@ def test_values_between_those_of_a_grid_are_tried_around_the_best():
     assert [rule.scale for rule, _ in finer.guesses[9:]] == pytest.approx([2**-0.25, 2**0.25])
     assert sum(weight for _, weight in finer.guesses) == pytest.approx(1)
     assert finer.guesses[9][1] == pytest.approx(finer.guesses[0][1] / 2)
+
+
+def test_a_second_peak_of_a_line_is_looked_into_too():
+    """EXP3 with a mixing of 0.44: evidence between two values of the grid was 10 nats larger than at both."""
+    [candidate], _ = candidates_for("exp3", ub.Bernoulli(), ub.ActionLog.from_actions("ABAB"), lines=True)
+    first = [rule.mixing for rule, _ in candidate.guesses]
+    heights = dict(enumerate([-9.0, -1.0, -8.0, -4.0, -4.5, -30.0][: len(first)]))
+    added = [rule.mixing for rule, _ in candidate.refined(heights, -8.0).guesses][len(first) :]
+    middle = [math.sqrt(a * b) for a, b in pairwise(first)]
+    assert sorted(added) == pytest.approx([middle[0], middle[1], middle[2], middle[3]])
+    assert sum(weight for _, weight in candidate.refined(heights, -8.0).guesses) == pytest.approx(1.0)
+    low = [rule.mixing for rule, _ in candidate.refined(heights, -3.0).guesses][len(first) :]
+    assert sorted(low) == pytest.approx(middle[:2])  # the second is too far behind
+    sharp = [rule.mixing for rule, _ in candidate.refined(heights, -8.0, 2.0).guesses][len(first) :]
+    assert sorted(sharp) == pytest.approx(middle[:2])  # the second has a neighbour that is hardly lower
 
 
 def test_sharp_lines_of_random_rules_are_refined_twice_and_flat_ones_once(question):
