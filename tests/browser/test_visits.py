@@ -10,6 +10,7 @@ import pytest
 from visiting import ANSWERED, PLACES, ask, bring
 
 import unbandit as ub
+from unbandit.reporting.pdf import installed_browser
 
 EVIL = "<script>alert(1)</script>"
 
@@ -160,6 +161,8 @@ def test_table_and_report_can_be_taken_home(opened, log):
             link.click()
         taken[waiting.value.suggested_filename.rpartition(".")[2]] = waiting.value.path().read_bytes()
     assert {"csv", "json", "parquet", "html"} <= set(taken)
+    assert ("pdf" in taken) == (installed_browser() is not None)
+    assert taken.get("pdf", b"%PDF").startswith(b"%PDF")
     arms = ["A", "B", "C"]
     assert sorted(pl.read_csv(io.BytesIO(taken["csv"]))["arm"]) == arms
     assert sorted(pl.read_parquet(io.BytesIO(taken["parquet"]))["arm"]) == arms

@@ -8,12 +8,14 @@ import html
 import io
 import json
 import re
+import sys
 import time
 
 import polars as pl
 import pytest
 
 import unbandit as ub
+from unbandit.reporting import pdf
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.safety import HEADERS
 
@@ -72,7 +74,7 @@ def test_a_log_is_looked_at_and_carried_on_to_an_answer(client, log):
 
 def test_the_files_are_the_answer(client, log):
     answer = estimated(client, csv_of(log))
-    files = sorted(set(re.findall(r'href="(/jobs/[^"]+/files/[^"]+)"', answer.text)))
+    files = sorted(set(re.findall(r'href="(/jobs/[^"]+/files/[^"]+)" download', answer.text)))
     assert {name.rsplit("/", 1)[1] for name in files} >= {
         "report.html", "estimate.csv", "estimate.json", "estimate.parquet"
     }  # fmt: skip
@@ -83,6 +85,46 @@ def test_the_files_are_the_answer(client, log):
     assert json.loads(got["estimate.json"].text)["best"] == list(expected.best)
     assert got["report.html"].text.startswith("<!doctype html>")
     assert "http://" not in re.sub(r"http://www\.w3\.org\S*", "", got["report.html"].text)
+
+
+@pytest.fixture(scope="module")
+def answered(client, log):
+    """Return the address of an answer with a report."""
+    return str(estimated(client, csv_of(log)).url)
+
+
+def test_a_report_is_printed_where_a_browser_is_installed(client, answered):
+    if pdf.installed_browser() is None:
+        pytest.skip("no browser is installed")
+    (link,) = re.findall(r'href="(/jobs/[^"]+/files/report.pdf)"', client.get(answered).text)
+    printed = client.get(link)
+    assert printed.content.startswith(b"%PDF")
+    assert printed.headers["content-type"] == "application/pdf"
+    assert printed.headers["content-disposition"].startswith("attachment; filename*=utf-8''report.pdf")
+
+
+def test_without_a_browser_it_is_said_what_to_install(client, answered, monkeypatch):
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pdf, "PLACES", {})
+    page = client.get(answered)
+    assert "report.pdf" not in page.text
+    assert "For a PDF, install Chromium, Chrome or Edge" in text_of(page)
+    refused = client.get(f"{answered}/files/report.pdf")
+    assert refused.status_code == 503
+    assert "none is installed" in text_of(refused)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands in for the browser")
+def test_a_browser_that_fails_is_said_on_a_page(client, answered, monkeypatch, tmp_path, capfd):
+    program = tmp_path / "chromium"
+    program.write_text("#!/bin/sh\necho 'no display' >&2; exit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: str(program))
+    failed = client.get(f"{answered}/files/report.pdf")
+    assert failed.status_code == 503
+    assert "could not be printed" in text_of(failed)
+    assert str(tmp_path) not in failed.text
+    assert "no display" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda each: each.name)

@@ -49,7 +49,8 @@ def test_offers_are_recognised_and_carried_on_to_an_answer(client, data, log):
     assert answer.status_code == 200
     expected = ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5)
     files = {
-        address.rsplit("/", 1)[1]: address for address in re.findall(r'href="(/jobs/[^"]+/files/[^"]+)"', answer.text)
+        address.rsplit("/", 1)[1]: address
+        for address in re.findall(r'href="(/jobs/[^"]+/files/[^"]+)" download', answer.text)
     }
     assert {"report.html", "estimate.csv", "estimate.parquet", "estimate.json"} == set(files)
     found = json.loads(client.get(files["estimate.json"]).text)["coefficients"]

@@ -33,11 +33,16 @@ PLACES = {
 """Where they are on systems that do not put programs on the path."""
 
 
-def find_browser() -> str:
-    """Return an installed browser, or say what to install."""
+def installed_browser() -> str | None:
+    """Return an installed browser that can print; None if there is none."""
     on_path = (found for name in NAMES if (found := shutil.which(name)))
     elsewhere = (place for place in PLACES.get(sys.platform, ()) if Path(place).is_file())
-    if browser := next(chain(on_path, elsewhere), None):
+    return next(chain(on_path, elsewhere), None)
+
+
+def find_browser() -> str:
+    """Return an installed browser, or say what to install."""
+    if browser := installed_browser():
         return browser
     raise ParameterError(
         "expected an installed browser that can print (Chromium, Chrome or Edge), and found none.",

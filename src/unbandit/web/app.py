@@ -2,8 +2,10 @@
 
 import asyncio
 import math
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -17,9 +19,10 @@ from starlette.types import ASGIApp
 
 from unbandit.demonstrators import Demonstrator
 from unbandit.demonstrators.base import rule_or_family
-from unbandit.errors import UnbanditError
+from unbandit.errors import OutputError, UnbanditError
 from unbandit.estimators.arguments import draws
 from unbandit.reporting import stylesheet as report_stylesheet
+from unbandit.reporting.pdf import installed_browser, write_pdf
 from unbandit.web import pages, problems
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import collect
@@ -33,12 +36,14 @@ from unbandit.web.forms import (
     read_rule,
     read_simulation,
 )
-from unbandit.web.jobs import Job, JobQueue, Limits
+from unbandit.web.jobs import Download, Job, JobQueue, Limits
 from unbandit.web.preview import Upload, clean_name
 from unbandit.web.problems import BROKEN, Console, Refusal, problem_of
 from unbandit.web.safety import UPLOADS, AccessPolicy, guard, show
 
 WAIT_SECONDS = 0.9  # time to wait for a job before the visitor is shown its progress
+
+PDF, PRINT_SECONDS = "report.pdf", 60.0
 
 MOST_FIELDS, LONGEST_FIELD = 2_000, 100_000
 
@@ -61,7 +66,7 @@ def create_app(limits: Limits | None = None, policy: AccessPolicy | None = None,
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.queue = JobQueue(bounds, workers)
+        app.state.queue, app.state.printer = JobQueue(bounds, workers), asyncio.Lock()  # one browser at a time
         try:
             yield
         finally:
@@ -158,7 +163,7 @@ async def _job(request: Request) -> Response:
         return HTMLResponse(pages.progress(job.id, _queue(request).progress(job)))
     if job.problem is not None:
         return HTMLResponse(pages.failure(job.problem, job.id), status_code=job.problem.status)
-    return HTMLResponse(pages.answer(job.id, job.result))
+    return HTMLResponse(pages.answer(job.id, job.result, can_print=installed_browser() is not None))
 
 
 async def _state(request: Request) -> Response:
@@ -185,11 +190,30 @@ async def _forget(request: Request) -> Response:
 
 async def _file(request: Request) -> Response:
     files = {each.name: each for each in getattr(_find_job(request).result, "downloads", ())}
-    asked = files.get(request.path_params["name"])
+    name = request.path_params["name"]
+    asked = await _printed(request, files["report.html"]) if name == PDF and "report.html" in files else files.get(name)
     if asked is None:
         raise Refusal(problems.GONE)
     shown = {"content-disposition": f"attachment; filename*=utf-8''{quote(asked.name)}"}
     return Response(asked.data, media_type=asked.media_type, headers=shown)
+
+
+async def _printed(request: Request, report: Download) -> Download:
+    """Print a report by an installed browser, which the memory of a worker process would not suffice for."""
+    if installed_browser() is None:
+        raise Refusal(problems.NO_BROWSER)
+
+    def write() -> bytes:
+        with tempfile.TemporaryDirectory(prefix="unbandit-") as folder:
+            write_pdf(report.data.decode(), path := Path(folder) / PDF, PRINT_SECONDS)
+            return path.read_bytes()
+
+    async with request.app.state.printer:
+        try:
+            return Download(PDF, "Report (PDF)", "application/pdf", await asyncio.to_thread(write))
+        except OutputError as error:
+            request.app.state.console.say(f"unbandit: {error}")
+            raise Refusal(problems.NOT_PRINTED) from None
 
 
 def _text(text: str, media_type: str) -> ASGIApp:

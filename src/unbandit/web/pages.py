@@ -97,9 +97,9 @@ def progress(id: str, job: JobProgress) -> str:
     return _page("progress.html", id=id, progress=job, said=_stage(job), time=_time(job.seconds))
 
 
-def answer(id: str, outcome: Outcome) -> str:
-    """Return the page of a job that is done."""
-    return _page("answer.html", id=id, outcome=outcome, main=Markup(outcome.main))
+def answer(id: str, outcome: Outcome, *, can_print: bool = False) -> str:
+    """Return the page of a job that is done; `can_print` if a report can be had as PDF."""
+    return _page("answer.html", id=id, outcome=outcome, main=Markup(outcome.main), can_print=can_print)
 
 
 def failure(problem: Problem, id: str | None = None) -> str:

@@ -80,6 +80,18 @@ GONE = Problem(
     "Ask again.",
     404,
 )
+NO_BROWSER = Problem(
+    "No browser to print with",
+    "A PDF is printed by Chromium, Chrome or Edge, and none is installed on the computer that runs this page.",
+    "Install one, or open the downloaded report in any browser and print it to a file.",
+    503,
+)
+NOT_PRINTED = Problem(
+    "The report could not be printed",
+    "The installed browser did not print it. The window in which the page was started says more.",
+    "Open the downloaded report in any browser and print it to a file.",
+    503,
+)
 
 # Requests
 SLOW = Problem("The file did not arrive", "It took too long to be sent.", "Try again, or take a smaller file.", 408)
