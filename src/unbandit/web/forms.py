@@ -72,7 +72,6 @@ def page_option(name: str, value: Any = None) -> str:
     labels = {field.name: field.label for field in (*KNOWN, POOL, *MORE)}
     labels |= {
         "features": FEATURES.label,
-        "prior": CONTEXT_KNOWN[1].label,
         "arms": ARMS.label,
         "duplicates": DUPLICATES.label,
         "anchor": labels["anchor.arm"],
