@@ -372,6 +372,7 @@ def test_a_wrong_simulation_is_refused_at_its_fields(form: dict[str, str], field
         ("bernoulli", True, 'the field "Every reward was 0 or 1 (no or yes)"'),
         ("particles", None, "--particles on the command line"),
         ("prior", None, "--prior on the command line"),  # that of coefficients has a field, and a form of its own
+        ("rule", "softmax:fit", '"fit" in the fields of the rule'),
         ("header", False, "a line of column names added above it"),
         ("sheet", "NAME", "that sheet moved to the front"),
     ],

@@ -69,6 +69,8 @@ def page_option(name: str, value: Any = None) -> str:
         return "a line of column names added above it"
     if name == "sheet":
         return "that sheet moved to the front"
+    if name == "rule" and isinstance(value, str) and value.endswith((":fit", ",fit")):
+        return '"fit" in the fields of the rule'
     labels = {field.name: field.label for field in (*KNOWN, POOL, *MORE)}
     labels |= {
         "features": FEATURES.label,
