@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FEATURES, ARMS, HORIZON, SIGMA = 3, 5, 200, 0.5
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of LinUCB
 SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)  # v of linear Thompson sampling
-RUNS = 40  # of each strength: about a minute on two cores
+RUNS = 40  # of each strength
 PARTICLES = 300  # of each of four clouds
 TOLERANCE = 0.25  # of a slope that is said to be close to -1, as for the paper's own figure
 

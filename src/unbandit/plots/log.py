@@ -90,8 +90,8 @@ def timeline(
 def choice_shares(log: ActionLog, *, most: int = MOST_PANELS) -> Any:
     """Draw every demonstration as a small panel: the share of choices that went to each arm, tenth by tenth.
 
-    All panels have the same axes. Of more demonstrations than `most` so many are drawn, evenly spread; of more than
-    eight arms the most-pulled.
+    All panels have the same axes. At most `most` demonstrations are drawn, evenly spread, and at most eight arms, the
+    most-pulled.
 
     Parameters
     ----------
