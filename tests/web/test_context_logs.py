@@ -93,6 +93,8 @@ def test_a_visitor_can_say_that_there_are_no_features_and_that_there_are(client,
     assert 'name="feature.age"' not in looked(client, rounds).text
     asked = looked(client, rounds, {"contexts": "on"})
     assert 'name="feature.age"' in asked.text
+    shared = [looked(client, rounds, {"contexts": "on"} | more).text for more in ({}, {"linucb.ridge": "1"})]
+    assert [bool(re.search(r'name="linucb.disjoint"[^>]* checked', page)) for page in shared] == [True, False]
     broken = looked(client, data, {"contexts": "on", "feature.arm": "on"})
     assert broken.status_code == 422
     assert "It cannot be used as it stands" in text_of(broken)

@@ -65,7 +65,8 @@ def _context_preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str
     features = tuple(Field(f"{forms.FEATURE}{column}", _cut(column), kind="box") for column in free)
     if _is_wide(seen):
         features = (forms.FEATURES,)
-    if "contexts" not in form and "chosen" not in dict(seen.roles):  # all arms share a context
+    is_new = not any(field.name in form for rule in groups[0].rules for field in rule.fields)
+    if is_new and "chosen" not in dict(seen.roles):  # all arms share a context
         form = {f"{rule.name}.disjoint": "on" for rule in groups[0].rules} | dict(form)
     labels = _labels((*columns, *features, *forms.CONTEXT_KNOWN), groups, errors)
     labels[forms.FEATURES.name] = {"label": forms.FEATURES.label, "target": "features"}
