@@ -19,6 +19,7 @@ from unbandit.calibration.settings import Sizes, TrialSetting, trial_setting
 from unbandit.calibration.trials import DECIDING, Trial, Trials, play
 from unbandit.demonstrators import Demonstrator
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable
+from unbandit.formatting import counted
 from unbandit.instance import Bernoulli, Noise
 from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
 from unbandit.study.taskgrid import Task
@@ -173,7 +174,7 @@ class Identify(Measure):
         """Return the criteria with their scores: one per rule and number of arms, and one for all rules together."""
         where = "`identify` among all rules, parameters unknown, means from the prior"
         mistaken = [
-            f"`{each.setting.rule.name}` ({each.setting.cell}) was taken for {name} {count:,} times."
+            f"`{each.setting.rule.name}` ({each.setting.cell}) was taken for {name} {counted(count, 'time')}."
             for each in metrics
             for name, count in each.taken_for.items()
         ]
