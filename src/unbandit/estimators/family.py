@@ -22,7 +22,7 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, known_means, reward_noise
-from unbandit.estimators.posterior import posterior_row, settled_prior
+from unbandit.estimators.posterior import best_notice, posterior_row, settled_prior
 from unbandit.fit import fitted_notice
 from unbandit.inference import Posterior
 from unbandit.inference.draws import draws_between, with_best
@@ -113,6 +113,11 @@ def estimate_family(
         verdict=np.array([row[1] for row in rows]),
     )
     best = marked(np.array([row[2] for row in rows]), centre.arms)
+    sure = map(best_notice, posteriors)
+    notes = tuple(
+        replace(next(sure), demonstration=note.demonstration) if note.code == "probability-best" else note
+        for note in notes
+    )
     return replace(
         centre, columns=columns, best_by_demonstration=best, posteriors=tuple(posteriors), notes=notes,
         fitted=found.fitted,

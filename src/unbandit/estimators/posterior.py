@@ -245,12 +245,17 @@ def credible_set(chance: NDArray[np.float64], level: float) -> NDArray[np.bool_]
     return chosen
 
 
+def best_notice(found: Posterior) -> Notice:
+    """Say how sure the best arm is."""
+    at = int(found.probability_best.argmax())
+    text = f'"{found.arms[at]}" is the best arm with probability {found.probability_best[at]:.3g}.'
+    return Notice("probability-best", text, arm=found.arms[at])
+
+
 def _notes(found: Posterior) -> list[Notice]:
     """Say how sure the best arm is, and how probable the record was."""
-    at = int(found.probability_best.argmax())
-    best = f'"{found.arms[at]}" is the best arm with probability {found.probability_best[at]:.3g}.'
     evidence = (
         f"The logarithm of the record's probability under {found.rule} is {found.log_evidence:.1f} "
         f"(Monte-Carlo error {found.log_evidence_error:.1f})."
     )
-    return [Notice("probability-best", best, arm=found.arms[at]), Notice("evidence", evidence)]
+    return [best_notice(found), Notice("evidence", evidence)]

@@ -198,3 +198,12 @@ def test_no_arm_is_better_than_the_one_whose_mean_is_the_best():
     found = ub.posterior(log, "softmax:fit", sigma=0.3, best_mean=0.5, particles=100, draws=500, check=False)
     assert found.means[..., 1:].max() <= 0.5
     assert found.probability_best.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_how_sure_the_best_arm_is_allows_for_the_number():
+    log = ub.Softmax(temperature=0.2).demonstrate(ub.Instance([0.5, 0.45], 0.3), 120, runs=2, seed=8)
+    found = ub.estimate(log, "softmax:fit", sigma=0.3, particles=100, check=False)
+    said = [note for note in found.notes if note.code == "probability-best"]
+    assert [note.demonstration for note in said] == list(found.demonstrations)
+    for note, posterior in zip(said, found.posteriors, strict=True):
+        assert f"with probability {posterior.probability_best.max():.3g}." in note.text
