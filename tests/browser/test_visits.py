@@ -219,3 +219,11 @@ def test_a_simulation_is_shown_beside_the_truth(opened):
     page.click("nav >> text=Simulate")
     ask(page)
     assert "truth" in page.inner_text("main")
+    drawn = "getComputedStyle(document.querySelector('#report-settling + figure img')).animationName"
+    page.click("text=Play the rounds again")
+    assert page.evaluate(drawn) == "settling"
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    page.wait_for_selector("#report-settling")
+    assert page.evaluate(drawn) == "none"
+    assert page.locator("text=Play the rounds again").count() == 0

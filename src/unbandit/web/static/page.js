@@ -1,4 +1,5 @@
-// What the page does beyond plain forms: it takes dropped files, says early what is too large, and watches the work.
+// What the page does beyond plain forms: it takes dropped files, says early what is too large, watches the work, and
+// plays how an answer settled.
 "use strict";
 
 (() => {
@@ -7,6 +8,30 @@
   const waiting = document.getElementById("waiting");
   if (waiting) watch(waiting);
   for (const form of document.querySelectorAll("form")) sendOnce(form);
+  const settling = document.querySelector("#report-settling + figure");
+  if (settling && matchMedia("(prefers-reduced-motion: no-preference)").matches) play(settling);
+
+  // The figure is drawn from the first round to the last, once it is in sight; without this it stands still.
+  function play(figure) {
+    const frame = figure.querySelector(".frame");
+    const again = document.createElement("button");
+    again.type = "button";
+    again.className = "again";
+    again.textContent = "Play the rounds again";
+    function start() {
+      frame.classList.remove("plays");
+      void frame.offsetWidth;
+      frame.classList.add("plays");
+    }
+    again.addEventListener("click", start);
+    figure.append(again);
+    const sight = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      sight.disconnect();
+      start();
+    }, { threshold: 0.5 });
+    sight.observe(frame);
+  }
 
   function takeFiles(form) {
     const input = form.querySelector("input[type=file]");
