@@ -370,7 +370,7 @@ def population(
     epsilon-greedy, sigma of thompson. Participants are partially pooled: whose choices say little is drawn towards the
     others. Rewards in the log are used; hidden ones are integrated out. --json also has every participant's arms.
 
-    Example:  unbandit population choices.csv --rule q-learning -o forest.png
+    Example:  unbandit population choices.csv --rule q-learning --bernoulli -o forest.png
     """
     from unbandit import hierarchy
     from unbandit.demonstrators import parse_rule
