@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import time
 from types import SimpleNamespace
 
 import pytest
 
-from unbandit.web.jobs import JobQueue, JobStages, Limits
+from unbandit.web.jobs import JobQueue, JobStages, Limits, run_jobs
 from unbandit.web.problems import Refusal
 
 PATIENCE = 900.0
@@ -201,3 +202,15 @@ def test_the_page_is_told_how_far_a_stage_is():
         ("stage", "Estimating", 0.05),
         ("stage", "Filtering: 50%", 0.05),  # the bar is that of the whole job
     ]
+
+
+def test_a_worker_whose_page_ended_while_it_started_ends_quietly(capfd):
+    context = multiprocessing.get_context("spawn")
+    pipe, theirs = context.Pipe()
+    process = context.Process(target=run_jobs, args=(theirs, Limits(), "slow_tasks"), daemon=True)
+    process.start()
+    pipe.close()
+    theirs.close()
+    process.join(120)
+    assert process.exitcode == 0
+    assert capfd.readouterr().err == ""

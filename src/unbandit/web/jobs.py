@@ -300,7 +300,8 @@ def run_jobs(pipe: Connection, limits: Limits, tasks: str) -> None:
     warnings.simplefilter("ignore")  # answers carry their warnings in words
     module = importlib.import_module(tasks)
     module.warm_up()
-    pipe.send(("ready",))
+    with suppress(OSError):  # the page may have ended meanwhile
+        pipe.send(("ready",))
     console = Console()
     while True:
         try:
