@@ -46,9 +46,10 @@ documents: env calibrate calibration-page
 docs: env
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html
 
-# The picture at the top of the README; needs an installed browser.
+# The pictures of the README, one of which moves; they need an installed browser.
 pictures: env
 	$(BIN)/python tools/report_picture.py
+	$(BIN)/python tools/demo_picture.py
 
 # The tests, and beside them everything else, one after the other.
 test: env
