@@ -118,7 +118,8 @@ def _line_draws(
     means = np.array([posterior.means for _, posterior in found])
     at = [each for each, _ in found]
     if line.places is not None and line.weights is not None and len(found) == len(line.rules) > 1:
-        return draws_between(means, line.points, line.places, line.weights, generator, bounded=bounded)[:, :number]
+        values, possible = np.exp(line.points), np.exp(line.places)  # gaps are often in proportion to them
+        return draws_between(means, values, possible, line.weights, generator, bounded=bounded)[:, :number]
     split = _allotted(np.array([line.shares[each] for each in at]), number).tolist()
     return np.concatenate([own[:, :own_number] for own, own_number in zip(means, split, strict=True)], axis=1)
 
