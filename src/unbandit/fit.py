@@ -200,11 +200,13 @@ class FittedNumber:
         return f"{self.parameter} = {number(self.value)} ({number(self.low)} to {number(self.high)})"
 
 
-def fitted_notice(fitted: Sequence[FittedNumber], level: float) -> Notice:
+def fitted_notice(fitted: Sequence[FittedNumber], level: float, demonstrations: int = 1) -> Notice:
     """Say which numbers of a rule were fitted, and what they are."""
     numbers = "; ".join(each.said for each in fitted)
     how = f"Fitted from the log ({fitted[0].method})"
     text = f"{how}: {numbers}, with {level * 100:g}% intervals. Every interval of the answer allows for it."
+    if demonstrations > 1:
+        text += " It is taken to be the same in all demonstrations; population lets it differ."
     return Notice("fitted", " ".join(filter(None, (text, *(each.note for each in fitted)))))
 
 

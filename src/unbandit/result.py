@@ -303,7 +303,10 @@ class Estimate(Finding):
         gap, low, ratio = (getattr(self.columns, name)[which] for name in ("gap", "gap_low", "ratio"))
         by = np.where(np.isnan(gap), np.where(np.isnan(ratio), low, ratio), gap)
         by = np.where(np.isnan(by), np.inf, by)
-        verdict = np.where([arm in best for arm in self.arms], 0, self.columns.verdict[which])
+        is_best = np.array([arm in best for arm in self.arms])
+        if self.method == "posterior" and is_best.any():  # others that may be the best stand where their gaps put them
+            is_best &= by == by[is_best].min()
+        verdict = np.where(is_best, 0, self.columns.verdict[which])
         unranked = np.array([arm in apart for arm in self.arms])
         order = np.lexsort((-self.columns.pulls[which].astype(np.int64), by, verdict, unranked))
         return list(self._rows(which, order[:most].tolist()))

@@ -52,6 +52,19 @@ def verbosity() -> int:
     return _verbosity.get()
 
 
+def identify_line(log: str, known: Mapping[str, Any]) -> str:
+    """Return the command that looks for the rule, with what is known of the rewards.
+
+    Examples
+    --------
+    >>> identify_line("my log.csv", {"bernoulli": True}), identify_line("log.csv", {"sigma": 0.5})
+    ("unbandit identify 'my log.csv' --bernoulli", 'unbandit identify log.csv --sigma 0.5')
+    """
+    sigma, words = known.get("sigma"), ["unbandit", "identify", log]
+    words += ["--bernoulli"] if known.get("bernoulli") else ["--sigma", f"{sigma:g}"] if sigma is not None else []
+    return shlex.join(words)
+
+
 class GroupedCommand(TyperCommand):
     """A command whose help has options in groups, which reads 1e4 as a number, and refuses an option given twice."""
 
@@ -106,7 +119,7 @@ class GroupedCommand(TyperCommand):
             name = log if isinstance(log, str) else log[0]
             text = (
                 "missing. Name the rule that made the choices; for the list of rules run: unbandit demonstrators. "
-                f"If you do not know the rule, run: unbandit identify {shlex.quote(name)}."
+                f"If you do not know the rule, run: {identify_line(name, given)}."
             )
         return errors.ParameterError(text, parameter=option.name, remedy=f"Example: {example}")
 

@@ -1,7 +1,6 @@
 """Commands that filter a log: `unbandit posterior`, `unbandit identify` and `unbandit population`."""
 
 import json
-import shlex
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
@@ -12,6 +11,7 @@ from typer import Option
 from unbandit import checks
 from unbandit.cli import options
 from unbandit.cli import output as printer
+from unbandit.cli.command import identify_line
 from unbandit.cli.output import NUMBER, TEXT, WORD
 from unbandit.errors import ParameterError, phrase, shell_option
 from unbandit.formatting import counted, short_numbers, shown, times
@@ -197,7 +197,7 @@ def check(
     if found.not_tried:
         out.print(
             f"Not tried, since they choose at random or reveal no values: {', '.join(found.not_tried)}. "
-            f"To weigh them too: unbandit identify {shlex.quote(log)}",
+            f"To weigh them too: {identify_line(log, {'sigma': sigma, 'bernoulli': bernoulli})}",
             soft_wrap=True,
         )
     printer.print_notices(found.warnings, record.reading)

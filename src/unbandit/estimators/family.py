@@ -8,6 +8,7 @@ these take longer, so there are draws under a few values only, which are moved t
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +22,15 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError, option
-from unbandit.estimators.arguments import as_log, check_numbers, horizons, known_means, reward_noise
+from unbandit.estimators.arguments import (
+    as_log,
+    as_record,
+    check_numbers,
+    horizons,
+    is_thinned,
+    known_means,
+    reward_noise,
+)
 from unbandit.estimators.posterior import best_notice, posterior_row, settled_prior
 from unbandit.fit import fitted_notice
 from unbandit.inference import Posterior
@@ -56,7 +65,10 @@ def fitted_to_log(log: Any, family: RuleFamily, options: Options) -> tuple[Actio
             f"{family}: the log begins in mid-run, and the rewards that decided its first rows are hidden.",
             remedy=f"Give {family.title} a value, or the whole run.",
         )
-    if options.get("kept") is not None:
+    from unbandit.log.partial import read_or_scan
+
+    given = read_or_scan(log, scan=False) if isinstance(log, str | os.PathLike) else as_record(log)
+    if options.get("kept") is not None or is_thinned(given):
         raise NotIdentifiable(
             f"{family}: rounds are missing, and which arms they pulled decided the others.",
             remedy=f"Give {family.title} a value, or the whole run.",
@@ -66,7 +78,7 @@ def fitted_to_log(log: Any, family: RuleFamily, options: Options) -> tuple[Actio
             f"{family}: arms come and go, and decisions among some of the arms are not predicted.",
             remedy=f"Give {family.title} a value.",
         )
-    record = as_log(log, f"fitting {family.title}")
+    record = as_log(given, f"fitting {family.title}")
     if not record.ordered:
         raise NotIdentifiable(
             f"{family}: pull counts without their order do not show {family.title}.",
@@ -93,7 +105,7 @@ def estimate_family(
     """Answer `estimate` under a rule whose numbers are fitted."""
     record, found = fitted_to_log(log, family, options)
     centre = estimate(record, found.rule, **options)
-    notes = (*centre.notes, fitted_notice(found.fitted, centre.level))
+    notes = (*centre.notes, fitted_notice(found.fitted, centre.level, len(record)))
     if not found.axes:
         return replace(centre, notes=notes, fitted=found.fitted)
     if not centre.posteriors:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import unbandit as ub
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.estimators.family import mixed_interval
+from unbandit.fit import FittedNumber, fitted_notice
 from unbandit.inference.draws import draws_between
 from unbandit.inference.surface import principal_axes, spread_quantiles
 from unbandit.inference.whole_numbers import settled_whole_numbers
@@ -207,3 +209,25 @@ def test_how_sure_the_best_arm_is_allows_for_the_number():
     assert [note.demonstration for note in said] == list(found.demonstrations)
     for note, posterior in zip(said, found.posteriors, strict=True):
         assert f"with probability {posterior.probability_best.max():.3g}." in note.text
+
+
+def test_a_log_with_holes_is_refused_with_the_way_out(tmp_path):
+    """A number cannot be fitted where rounds are missing; with a value the log has an answer."""
+    rows = [f"{round},{'AB'[round % 3 == 0]}" for round in range(1, 41) if round != 20]
+    (tmp_path / "holes.csv").write_text("\n".join(["round,arm", *rows]), encoding="utf-8")
+    with pytest.raises(NotIdentifiable, match="rounds are missing") as refused:
+        ub.estimate(tmp_path / "holes.csv", "softmax:fit", sigma=0.5)
+    assert refused.value.remedy == "Give temperature a value, or the whole run."
+
+
+def test_one_value_for_all_demonstrations_is_said():
+    number = FittedNumber("rate", 0.3, 0.1, 0.5, "evidence")
+    assert "same in all demonstrations" in fitted_notice([number], 0.95, 2).message
+    assert "demonstrations" not in fitted_notice([number], 0.95).message
+
+
+def test_an_arm_that_may_be_the_best_stands_where_its_gap_puts_it():
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([0.9, 0.5, 0.1], 0.5, arms=list("ABC")), 100, seed=1)
+    found = ub.estimate(log, "softmax:temperature=0.3", sigma=0.5, particles=50)
+    gaps = [row.gap for row in replace(found, best_by_demonstration=(("A", "C"),)).ranked()]
+    assert gaps == sorted(gaps)
