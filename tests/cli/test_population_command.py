@@ -79,7 +79,7 @@ def test_a_report_has_the_population_the_forest_plot_and_every_participant(asked
     assert "Among 3 participants the rate of a typical one is" in done.out
     assert "the spread of the population rests on its prior" in done.err
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("<img ") == 1
+    assert page.count("<img ") == 2  # the forest plot, and a panel of choices for every participant
     assert "Forest plot of 3 participants. Pooled values of rate run from" in page
     assert re.findall(r'<th scope="row"><bdi dir="auto">(.*?)</bdi></th>', page) == ["1", "2", "3"]
     assert '<th scope="row">temperature</th>' in page

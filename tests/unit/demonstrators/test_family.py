@@ -41,12 +41,10 @@ def test_every_number_that_is_fitted_by_default_is_one_of_the_rule():
 
 def test_nothing_plays_a_family():
     family = ub.UCB1(exploration=ub.FIT)
-    log = ub.UCB1().demonstrate(ub.Instance([1.0, 0.5]), 100)
     for use in (
         lambda: family.demonstrate(ub.Instance([1.0, 0.5]), 100),
         lambda: ub.parse_rule("ucb1:fit"),
         lambda: ub.leak(ub.Instance([1.0, 0.5]), "ucb1:fit", horizon=1_000),
-        lambda: ub.sensitivity(log, ub.UCB(scale=ub.FIT)),
     ):
         with pytest.raises(ParameterError, match="expected a rule whose numbers are all known; got uc"):
             use()
