@@ -32,8 +32,8 @@ FEWEST_RESAMPLES = 100  # fewer would leave the ends of a 95% interval to two or
 # Records
 
 
-def as_record(log: Any) -> Record:
-    """Take a record as it is, read a path, or take a dataframe or a sequence of labels."""
+def as_record(log: Any, *, scan: bool = True) -> Record:
+    """Take a record as it is, read a path (scanned where it is large, if that will do), a dataframe or labels."""
     if is_record(log):
         return log
     if isinstance(log, Rule):
@@ -42,7 +42,7 @@ def as_record(log: Any) -> Record:
     if isinstance(log, str | os.PathLike):
         from unbandit.log.partial import read_or_scan
 
-        return read_or_scan(log)
+        return read_or_scan(log, scan=scan)
     from unbandit.contexts import ContextLog
     from unbandit.log.frames import is_frame
 
@@ -111,14 +111,11 @@ def asked_record(
 
     What draws random numbers needs its rounds in memory; simulations of closed forms read parts of a run too.
     """
-    from unbandit.log.partial import read_or_scan, started, thinned
+    from unbandit.log.partial import started, thinned
 
     is_drawn = draws(method, rule)
-    if isinstance(log, str | os.PathLike):
-        needs_rounds = is_drawn or in_memory or (isinstance(rule, IndexRule) and rule.random_delay is not None)
-        record: Record = read_or_scan(log, scan=not needs_rounds)
-    else:
-        record = as_record(log)
+    needs_rounds = is_drawn or in_memory or (isinstance(rule, IndexRule) and rule.random_delay is not None)
+    record = as_record(log, scan=not needs_rounds)
     if starting_pulls is not None:
         record = started(record, starting_pulls)
     if kept is not None:

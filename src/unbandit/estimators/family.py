@@ -8,7 +8,6 @@ these take longer, so there are draws under a few values only, which are moved t
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -65,9 +64,7 @@ def fitted_to_log(log: Any, family: RuleFamily, options: Options) -> tuple[Actio
             f"{family}: the log begins in mid-run, and the rewards that decided its first rows are hidden.",
             remedy=f"Give {family.title} a value, or the whole run.",
         )
-    from unbandit.log.partial import read_or_scan
-
-    given = read_or_scan(log, scan=False) if isinstance(log, str | os.PathLike) else as_record(log)
+    given = as_record(log, scan=False)
     if options.get("kept") is not None or is_thinned(given):
         raise NotIdentifiable(
             f"{family}: rounds are missing, and which arms they pulled decided the others.",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,18 +69,24 @@ def _answered(means: NDArray[np.float64], which: int) -> AnsweredMeans:
     return AnsweredMeans(np.median(gaps, axis=0), low, high, REACH, draws.mean(axis=0), draws)
 
 
+class ParameterCurve(NamedTuple):
+    """How probable each value of a parameter is."""
+
+    places: NDArray[np.float64]  # values, as a column
+    weights: NDArray[np.float64]  # which sum to 1
+
+
 @dataclass(frozen=True, eq=False)
 class ParameterLine:
-    """Some values of a rule's unknown parameter, with the curve of all that are possible: places with weights.
-
-    Without a curve each value has a weight of its own.
-    """
+    """Some values of a rule's unknown parameter, and what is known of all others."""
 
     rules: list[Demonstrator]
     shares: list[float]  # of the candidate's probability
-    points: NDArray[np.float64]  # the values' logarithms, one column
-    places: NDArray[np.float64] | None = None
-    weights: NDArray[np.float64] | None = None
+    curve: ParameterCurve | None = None  # of all values that are possible, where there is one
+
+    def values(self, axis: str) -> NDArray[np.float64]:
+        """Return the parameter of each rule, as a column."""
+        return np.array([[getattr(rule, axis)] for rule in self.rules])
 
 
 def values_under(request: IdentificationRequest, which: int, candidate: Contender, draws: int = DRAWS) -> RuleValues:
@@ -100,27 +106,22 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
             except (InferenceError, NotIdentifiable) as refusal:
                 reason = reason or refusal.text
         if own:
-            mixed.append(_line_draws(line, own, number, generator, bounded=isinstance(request.prior, BetaPrior)))
+            bounded = isinstance(request.prior, BetaPrior)
+            mixed.append(_line_draws(line, candidate.axis, own, number, generator, bounded=bounded))
     if found is None:
         return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
     return RuleValues(np.concatenate(mixed, axis=1), found, by_rule=tuple(parts))
 
 
 def _line_draws(
-    line: ParameterLine,
-    found: list[tuple[int, Posterior]],
-    number: int,
-    generator: np.random.Generator,
-    *,
-    bounded: bool,
-) -> NDArray[np.float64]:
+    line: ParameterLine, axis: str | None, found: Sequence[tuple[int, Posterior]], number: int,
+    generator: np.random.Generator, *, bounded: bool,
+) -> NDArray[np.float64]:  # fmt: skip
     """Return so many draws of each cloud along a line; intervals of a few values alone would end where these do."""
     means = np.array([posterior.means for _, posterior in found])
-    at = [each for each, _ in found]
-    if line.places is not None and line.weights is not None and len(found) == len(line.rules) > 1:
-        values, possible = np.exp(line.points), np.exp(line.places)  # gaps are often in proportion to them
-        return draws_between(means, values, possible, line.weights, generator, bounded=bounded)[:, :number]
-    split = _allotted(np.array([line.shares[each] for each in at]), number).tolist()
+    if line.curve is not None and axis is not None and len(found) == len(line.rules) > 1:
+        return draws_between(means, line.values(axis), *line.curve, generator, bounded=bounded)[:, :number]
+    split = _allotted(np.array([line.shares[at] for at, _ in found]), number).tolist()
     return np.concatenate([own[:, :own_number] for own, own_number in zip(means, split, strict=True)], axis=1)
 
 
@@ -141,13 +142,12 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
         if share < SMALLEST_SHARE:
             continue
         count = max(1, math.ceil(most * candidate.probability * share - 1e-9))
-        curve = _along(request, line, candidate.axis, count) if candidate.axis is not None and len(line) > 1 else None
-        if curve is None:
-            rules, shares = [guess.rule for guess in line], [guess.share for guess in line]
-            probable.append(ParameterLine(rules, shares, np.empty((len(line), 0))))
+        along = _along(request, line, candidate.axis, count) if candidate.axis is not None and len(line) > 1 else None
+        if along is None:
+            probable.append(ParameterLine([guess.rule for guess in line], [guess.share for guess in line]))
         else:
-            rules, points, places, weights = curve
-            probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), points, places, weights))
+            rules, curve = along
+            probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), curve))
     return probable
 
 
@@ -158,11 +158,8 @@ def _is_quick(rule: Demonstrator) -> bool:
 
 def _along(
     request: IdentificationRequest, line: Sequence[Guess], axis: str, count: int
-) -> tuple[list[Demonstrator], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return equally likely values of a parameter, the central ones first, and the curve; None where it is too sharp.
-
-    The curve is places on the logarithmic scale of the parameter, with weights.
-    """
+) -> tuple[list[Demonstrator], ParameterCurve] | None:
+    """Return equally likely values, the central ones first, and their curve; None where it is too sharp."""
     first, errors = line[0].rule, {(math.log(getattr(guess.rule, axis)),): guess.evidence.error for guess in line}
 
     def rule_at(x: float) -> Demonstrator:
@@ -190,8 +187,8 @@ def _along(
     if float(weights @ np.square(at[:, 0] - weights @ at[:, 0])) > WIDE**2:
         count = max(count, FEWEST_WIDE)
     inside = np.clip(spread_quantiles(at[:, 0], weights, count), places[0][0], places[-1][0])
-    points = sorted(inside.tolist(), key=lambda x: abs(x - float(np.median(inside))))
-    return [rule_at(x) for x in points], np.array(points)[:, None], np.clip(at, places[0][0], places[-1][0]), weights
+    rules = [rule_at(x) for x in sorted(inside.tolist(), key=lambda x: abs(x - float(np.median(inside))))]
+    return rules, ParameterCurve(np.exp(np.clip(at, places[0][0], places[-1][0])), weights)
 
 
 def _posterior(request: IdentificationRequest, which: int, rule: Demonstrator, draws: int) -> Posterior:

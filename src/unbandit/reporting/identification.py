@@ -77,18 +77,16 @@ def identification_report(
     log, source, say = opened(log, source, progress, name=name, command=command, **texts)
     checks.flag("short", short)
     level = checks.level(level)
-    record = log.rows if is_record(log) and shows_part(log) else as_log(log, "report")
-    if not isinstance(record, ActionLog):
-        record = as_log(record, "report")
+    is_part = is_record(log) and shows_part(log)
+    record = as_log(log.rows if is_part else log, "report")
     if names:
         record = renamed_arms(record, {str(arm): str(called).strip() for arm, called in names.items()}, options={})
-    given = record if log is not record and not (is_record(log) and shows_part(log)) else log
     say("Identifying the rule", 0.05)
     found, refusal, refuted = None, "", False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # the report explains them
         try:
-            found = identify(given, candidates, **options)
+            found = identify(log if is_part else record, candidates, **options)  # which says why it reads no part
         except (NotIdentifiable, InferenceError) as error:
             refusal, refuted = error.said(audience), bool(error.count)
         say("Estimating", 0.7)

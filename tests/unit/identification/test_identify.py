@@ -194,22 +194,22 @@ def test_values_are_averaged_along_a_smooth_curve_and_not_at_the_guess_that_erro
     [line] = values.probable_lines(request, Contender("sae", guesses, guesses[0].evidence, 1.0, axis="scale"))
     places = np.log([rule.scale for rule in line.rules])
     assert line.shares == pytest.approx([1 / len(line.rules)] * len(line.rules))
-    assert line.points[:, 0] == pytest.approx(places)
+    assert np.log(line.values("scale"))[:, 0] == pytest.approx(places)
     assert places.std() == pytest.approx(width, rel=0.5)
     assert places.mean() == pytest.approx(math.log(1.5), abs=0.5)
     lone = Contender("sae", guesses[:1], guesses[0].evidence, 1.0, axis="scale")
     [alone] = values.probable_lines(request, lone)
-    assert (alone.rules, alone.shares, alone.places) == ([guesses[0].rule], [guesses[0].share], None)
+    assert (alone.rules, alone.shares, alone.curve) == ([guesses[0].rule], [guesses[0].share], None)
 
 
 def test_values_reach_as_far_as_the_parameter_does(monkeypatch):
     """Gaps in proportion to the scale: draws under a few scales alone would end where the outermost of them does."""
     log, width = ub.ActionLog.from_actions("ABC"), 0.5
     request = IdentificationRequest(log, (3,), NormalPrior(), ub.Gaussian(0.5), None, 0, 1)
-    points, places = np.array([[0.0], [-0.5], [0.5]]), np.linspace(-2.0, 2.0, 81)[:, None]
+    places = np.linspace(-2.0, 2.0, 81)[:, None]
     weights = np.exp(-0.5 * np.square(places[:, 0] / width))
-    rules = [ub.SAE(scale=math.exp(x)) for x in points[:, 0]]
-    line = values.ParameterLine(rules, [1 / 3] * 3, points, places, weights / weights.sum())
+    rules, scale = [ub.SAE(scale=math.exp(x)) for x in (0.0, -0.5, 0.5)], SimpleNamespace(axis="scale")
+    line = values.ParameterLine(rules, [1 / 3] * 3, values.ParameterCurve(np.exp(places), weights / weights.sum()))
     monkeypatch.setattr(values, "probable_lines", lambda request, candidate: [line])
 
     def posterior(request, which, rule, draws):
@@ -217,12 +217,12 @@ def test_values_reach_as_far_as_the_parameter_does(monkeypatch):
         return SimpleNamespace(means=rule.scale * np.array([0.0, 1.0, 2.0]) + noise)
 
     monkeypatch.setattr(values, "_posterior", posterior)
-    found = values.values_under(request, 0, None).means.reshape(-1, 3)
+    found = values.values_under(request, 0, scale).means.reshape(-1, 3)
     assert found[:, 1].min() > 0.0  # no gap changes its sign
     assert np.log(found[:, 1:]).std(axis=0) == pytest.approx([width, width], rel=0.1)
-    apart = replace(line, places=None, weights=None)
+    apart = replace(line, curve=None)
     monkeypatch.setattr(values, "probable_lines", lambda request, candidate: [apart])
-    assert values.values_under(request, 0, None).means.reshape(-1, 3)[:, 1].max() < 1.1 * math.exp(0.5)
+    assert values.values_under(request, 0, scale).means.reshape(-1, 3)[:, 1].max() < 1.1 * math.exp(0.5)
 
 
 def test_every_set_of_parameters_is_checked_with_the_means_under_it(monkeypatch):
