@@ -80,12 +80,20 @@ def shown_beside_the_truth(page: Page, log: bytes) -> None:
     ask(page)
 
 
+def surveyed(page: Page, log: bytes) -> None:
+    """See which rules fit a very short log."""
+    bring(page, b"\n".join(log.splitlines()[:25]))
+    page.fill("#field-sigma", "0.5")
+    ask(page)
+
+
 def recognised(page: Page, log: bytes) -> None:
     """Have the rule of a very short log found out."""
     bring(page, b"\n".join(log.splitlines()[:25]))
+    page.check("#rule-unknown")
     page.fill("#field-sigma", "0.5")
-    page.click("button.main")
-    page.wait_for_selector(ANSWERED)
+    ask(page)
+    page.wait_for_selector("text=Which rules are possible")
 
 
 def refused(page: Page, log: bytes) -> None:
@@ -121,6 +129,7 @@ PLACES: dict[str, Callable[[Page, bytes], None]] = {
     "waiting": waited,
     "answer": answered,
     "simulation": shown_beside_the_truth,
+    "which rules fit": surveyed,
     "which rule": recognised,
     "refusal": refused,
     "nowhere": lost,

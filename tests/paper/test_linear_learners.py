@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from unbandit.paper import contexts
 from unbandit.paper.claims import FAILS, HOLDS, UNTESTED
 from unbandit.paper.contexts import Learners, learner_claims
+from unbandit.paper.reproduce import reproduce
 
 STRENGTHS = (0.25, 0.5, 1.0, 2.0)
 
@@ -58,3 +60,15 @@ def test_the_picture_has_a_table_and_claims_of_ours(small):
     assert made.figure.beyond
     text = small("linear-learners").page.read_text(encoding="utf-8")
     assert "<h1>Beyond the paper</h1>" in text
+
+
+def test_learners_are_played_on_as_many_threads_as_were_asked_for(tmp_path, monkeypatch):
+    counts = []
+
+    def in_threads(work, places, count):
+        counts.append(count)
+        return [(1.0 + run + at, 2.0 + run + at, 3.0 + run) for run, at in places]
+
+    monkeypatch.setattr(contexts.checks, "in_threads", in_threads)
+    reproduce(["linear-learners"], tmp_path, runs=4, threads=3)
+    assert counts == [3, 3]

@@ -179,8 +179,9 @@ def test_a_rule_that_is_not_known_is_looked_for(client):
     log = ub.Uniform().demonstrate(ub.Instance([1.0, 0.0], 0.5), 150, seed=1)
     answer = estimated(client, csv_of(log), {"rule": "unknown", "sigma": "0.5"})
     assert answer.status_code == 200, text_of(answer)
-    assert "Which rule made this log?" in text_of(answer)
+    assert "Which rule made this log, and what the arms were worth" in text_of(answer)
     assert "uniform" in text_of(answer)
+    assert "Reproduce this report" in text_of(answer)
 
 
 def test_a_first_look_says_which_rules_fit(client):

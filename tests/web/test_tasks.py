@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import re
+from functools import partial
 
 import polars as pl
 import pytest
 
 import unbandit as ub
+from unbandit.reporting import LogSource, identification_report
+from unbandit.reporting.provenance import command_line
 from unbandit.web import tasks
 from unbandit.web.app import _quick
-from unbandit.web.forms import ReadAs
+from unbandit.web.examples import EXAMPLES
+from unbandit.web.forms import ReadAs, page_option
 from unbandit.web.jobs import Limits
 from unbandit.web.preview import Upload
 from unbandit.web.tasks import _origin, _without_idle_seed, table_files, without_formulas
@@ -32,19 +36,47 @@ def nothing(stage, share):
 
 @pytest.fixture
 def few_candidates(monkeypatch):
-    """Weigh two rules only, for a quick answer."""
-
-    def identify(log, **given):
-        return ub.identify(log, "sae:alpha=0,uniform", **({"sigma": 0.5} | given))
-
-    monkeypatch.setattr(tasks, "identify", identify)
+    """Compare two rules only, for a quick answer."""
+    made = partial(identification_report, candidates="sae:alpha=0,uniform")
+    monkeypatch.setattr(tasks, "identification_report", made)
 
 
-def test_a_rule_that_was_found_is_followed_by_its_report(log_file, few_candidates):
-    found = tasks.TASKS["identify"](log_file, ReadAs(), {"sigma": 0.5}, Limits(), nothing)
+def without_heading(main):
+    return main[main.index('<p class="answer"') :]
+
+
+@pytest.mark.parametrize("options", [{"sigma": 0.5, "seed": 3, "level": 0.9}, {}], ids=["known noise", "unknown noise"])
+@pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
+def test_a_rule_that_nobody_knows_has_the_report_of_the_shell(log_file, few_candidates, options):
+    found = tasks.TASKS["identify"](log_file, ReadAs(), {**options, "best_mean": 1.0}, Limits(), nothing)
+    log = ub.ActionLog.from_bytes(log_file.data)
+    made = tasks.identification_report(log, source=LogSource.of_bytes("log.csv", log_file.data), audience=page_option,
+                                       command=command_line("log.csv", [], options), **options)  # fmt: skip
+    assert without_heading(found.main) == without_heading(made.main)
     assert found.main.count("<h1") == 1
-    assert "What every arm was worth" in found.main
-    assert "report.html" in [each.name for each in found.downloads]
+    assert "Which rules are possible" in found.main
+    assert "--rule" not in found.main
+    assert [each.name for each in found.downloads] == [
+        "report.html", "candidates.csv", "candidates.parquet", "identify.json"
+    ]  # fmt: skip
+
+
+def test_a_log_that_no_candidate_can_have_made_has_a_report_too(monkeypatch):
+    made = partial(identification_report, candidates="ucb1,sae:alpha=0")
+    monkeypatch.setattr(tasks, "identification_report", made)
+    upload = Upload("log.csv", data=b"arm\nA\nA\nB\n")
+    found = tasks.TASKS["identify"](upload, ReadAs(), {"sigma": 0.5}, Limits(), nothing)
+    assert "No rule that was tried can have made this log" in found.main
+    assert [each.name for each in found.downloads] == ["report.html"]
+
+
+def test_an_example_whose_rule_is_looked_for_can_be_downloaded(few_candidates, monkeypatch):
+    example = Upload.of_example(EXAMPLES["battery"])
+    short = RULE.demonstrate(ub.Instance([1.0, 0.0], 0.5), horizon=100, seed=1)
+    monkeypatch.setattr(tasks, "read", lambda *_: (short, None))
+    found = tasks.TASKS["identify"](example, ReadAs(), {"sigma": 0.5}, Limits(), nothing)
+    assert "unbandit report log.csv --sigma 0.5" in found.main
+    assert "log.csv" in [each.name for each in found.downloads]
 
 
 def test_a_first_look_lists_the_rules_and_whether_each_fits(log_file, monkeypatch):
@@ -59,13 +91,6 @@ def test_a_first_look_lists_the_rules_and_whether_each_fits(log_file, monkeypatc
 def test_a_rule_that_does_not_fit_is_the_first_thing_on_the_page(log_file):
     made = tasks.TASKS["estimate"](log_file, ReadAs(), "ucb1", {"sigma": 0.5, "check": True}, Limits(), nothing)
     assert made.main.index("The rule does not fit this log") < made.main.index('class="answer"')
-
-
-@pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
-def test_without_a_known_noise_a_rule_that_was_found_gives_no_values(log_file, few_candidates):
-    found = tasks.TASKS["identify"](log_file, ReadAs(), {}, Limits(), nothing)
-    assert "how noisy a reward was is not known" in found.main
-    assert "report.html" not in [each.name for each in found.downloads]
 
 
 def test_the_command_in_an_answer_says_how_the_file_was_read(log_file):

@@ -61,12 +61,10 @@ class Learners(NamedTuple):
         return np.asarray(np.isfinite(self.error).mean(axis=0))
 
 
-def played(name: str, symbol: str, rules: tuple[LinearRule, ...], runs: int, seed: int) -> Learners:
+def played(name: str, symbol: str, rules: tuple[LinearRule, ...], runs: int, seed: int, threads: int) -> Learners:
     """Play every rule with the same coefficients and contexts, and read each of its logs."""
     places = [(run, at) for run in range(runs) for at in range(len(rules))]
-    rows = checks.in_threads(
-        lambda run, at: _read(rules[at], run, seed), places, checks.threads(None)
-    )  # fmt: skip
+    rows = checks.in_threads(lambda run, at: _read(rules[at], run, seed), places, threads)
     table = np.array(rows).reshape(runs, len(rules), 3)
     strengths = tuple(rule.strength for rule in rules)
     return Learners(name, symbol, strengths, table[:, :, 0], table[:, :, 1], table[:, :, 2])
@@ -110,14 +108,14 @@ class LinearLearnersFigure(PaperFigure):
 
     def learners(self, results: Results) -> tuple[Learners, Learners]:
         """Return both rules with their runs, played once."""
-        return results.once("learners", lambda: self._played(results.size))
+        return results.once("learners", lambda: self._played(results.size, checks.threads(results.threads)))
 
-    def _played(self, size: Size) -> tuple[Learners, Learners]:
+    def _played(self, size: Size, threads: int) -> tuple[Learners, Learners]:
         runs = size.runs_of(RUNS)
         ucb, thompson = tuple(LinUCB(alpha=each) for each in ALPHAS), tuple(LinTS(v=each) for each in SCALES)
         return (
-            played("linucb", "α", ucb, runs, size.seed),
-            played("lints", "v", thompson, runs, size.seed),
+            played("linucb", "α", ucb, runs, size.seed, threads),
+            played("lints", "v", thompson, runs, size.seed, threads),
         )  # fmt: skip
 
     def series(self, results: Results) -> list[Series]:

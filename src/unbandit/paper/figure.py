@@ -62,8 +62,9 @@ class Size:
 class Results:
     """The finished studies of a figure, by name: `results["study"]` is its `StudyCurves`."""
 
-    def __init__(self, size: Size, studies: Mapping[str, StudyResult]) -> None:
+    def __init__(self, size: Size, studies: Mapping[str, StudyResult], threads: int | None = None) -> None:
         self.size = size
+        self.threads = threads  # for what a figure computes itself; None for one per core
         self.studies = dict(studies)
         self._cache: dict[Any, Any] = {}
 

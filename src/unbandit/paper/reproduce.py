@@ -143,7 +143,7 @@ def reproduce(
                 for name, home in own.items():
                     if home not in results:
                         results[home] = studies[name].run(home, **who, say=say, progress=Shared(bar))
-                finished = Results(size, {name: results[home] for name, home in own.items()})
+                finished = Results(size, {name: results[home] for name, home in own.items()}, threads)
                 reproduction.made.append(_finished(figure, finished, target))
                 told(reproduction.made[-1])
         finally:

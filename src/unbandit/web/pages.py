@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from unbandit import datasets
 from unbandit._version import __version__
-from unbandit.formatting import label, probability, short_numbers, size
-from unbandit.plots import address
+from unbandit.formatting import label, short_numbers, size
 from unbandit.reporting.page import templates
 from unbandit.web import forms
 from unbandit.web.examples import Example
@@ -24,7 +23,6 @@ from unbandit.web.preview import Preview
 from unbandit.web.problems import Problem, page_text
 
 if TYPE_CHECKING:
-    from unbandit.identification import Identification
     from unbandit.identification.survey import Survey
 
 COLUMNS_LISTED, NAMES_LISTED = 200, 20_000
@@ -116,23 +114,6 @@ def stylesheet() -> str:
 def static(name: str) -> str:
     """Return a file of the page: its style sheet, its script, which no page needs, or its icon."""
     return resources.files("unbandit.web").joinpath("static", name).read_text(encoding="utf-8")
-
-
-def identified_page(found: Identification, name: str, taken: str | None, why: str = "") -> str:
-    """Return the main part of an identified rule's page: the verdict, the candidates, and the leading one's check.
-
-    `taken` is the rule of the report below, if there is one, and `why` the reason if there is none.
-    """
-    said, picture, table = f"Of {name}: {found.answer()}", address(found.plot()), found.value_table()
-    given: dict[str, Any] = {
-        "found": found,
-        "said": said,
-        "taken": taken,
-        "why": why,
-        "picture": picture,
-        "share": probability,
-    }
-    return _page("identified.html", values=None if table is None else table.to_dicts(), **given)
 
 
 def surveyed_page(found: Survey, name: str) -> str:

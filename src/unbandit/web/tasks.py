@@ -12,19 +12,18 @@ from unbandit.contexts.result import estimate_contexts
 from unbandit.contexts.rule import linear_rule_or_family
 from unbandit.demonstrators import UCB, parse_rule
 from unbandit.demonstrators.base import rule_or_family
-from unbandit.errors import UnbanditError
 from unbandit.estimators.arguments import draws
-from unbandit.identification import Identification, check, identify
+from unbandit.identification import check
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
-from unbandit.reporting import ContextReport, LogSource, Report, context_report, report
-from unbandit.reporting.provenance import shell_line
+from unbandit.reporting import LogSource, context_report, identification_report, report
+from unbandit.reporting.page import Page
+from unbandit.reporting.provenance import command_line, shell_line
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.forms import ReadAs, Simulation, page_option
 from unbandit.web.jobs import Download, Limits, Outcome
-from unbandit.web.pages import identified_page, surveyed_page
+from unbandit.web.pages import surveyed_page
 from unbandit.web.preview import Preview, Upload, preview, read, read_contexts
-from unbandit.web.problems import page_text
 
 Say = Callable[[str, float | None], None]
 
@@ -33,11 +32,6 @@ _FORMULA = r"^[\s\"']*[=+\-@＝＋－＠]|^[\t\r\n]"
 
 _FORMULA_AFTER_SEPARATOR = r"([;,|\t\r\n][\s\"']*)([=+\-@＝＋－＠])"
 """The same within a cell: a spreadsheet set to another country divides lines at semicolons or tabs, not at commas."""
-
-NOISE = (
-    "how noisy a reward was is not known, and all values are in proportion to it. Go back, fill in the noise of a "
-    "reward, and ask again."
-)
 
 
 def warm_up() -> None:
@@ -79,20 +73,18 @@ def _estimate_contexts(
 
 
 def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
-    say("Reading the file", None)
+    say("Reading the file", 0.0)
     log, data = read(upload, reading, limits)
-    asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "prior") if key in options}
-    found = identify(log, seed=options.get("seed") or 0, progress=lambda stage: say(stage, None), **asked)
-    downloads = (*table_files(found.to_frame(), "candidates", "Candidates"), _json_file("identify", found.to_json()))
-    rule = str(found.leading.guesses[0].rule)
-    given = _without_idle_seed(rule, options)
-    origin = {} if data is None else _origin(upload.name, data, rule, given, reading)
-    made, why = _taken_as(found, log, given | origin, say)
-    main = identified_page(found, upload.name, None if made is None else made.answer.rule, why)
-    if made is not None:  # below the one heading of the page
-        main += made.main.replace("<h1", "<h2", 1).replace("</h1>", "</h2>", 1)
-        downloads = (_report_page(made), *downloads)
-    return Outcome("Which rule made this log?", main, downloads)
+    asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "prior", "seed", "level") if key in options}
+    written = table_files(log.to_frame(), "log", "The log") if data is None else ()
+    name, data = (upload.name, data) if data is not None else ("log.csv", written[0].data)
+    origin = _origin(name, data, None, asked, reading)
+    made = identification_report(log, name=upload.name, progress=say, audience=page_option, **origin, **asked)
+    found = made.answer
+    files = () if found is None else (
+        *table_files(found.to_frame(), "candidates", "Candidates"), _json_file("identify", found.to_json())
+    )  # fmt: skip
+    return Outcome(made.title, made.main, (_report_page(made), *files, *written))
 
 
 def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
@@ -102,20 +94,6 @@ def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits:
     found = check(log, progress=lambda stage: say(stage, None), **asked)
     downloads = (*table_files(found.to_frame(), "rules", "Rules"), _json_file("check", found.to_json()))
     return Outcome("Which rules fit this log?", surveyed_page(found, upload.name), downloads)
-
-
-def _taken_as(found: Identification, log: ActionLog, options: Mapping[str, Any], say: Say) -> tuple[Report | None, str]:
-    """Return the report under the most probable rule, where one was found that gives values away, or why not."""
-    rule = found.leading.guesses[0].rule
-    if found.verdict not in ("identified", "fits") or rule.reveals != "values":
-        return None, ""
-    if not (options.get("sigma") or options.get("bernoulli") or rule.bernoulli_only):
-        return None, NOISE
-    say("Estimating with the rule that was found", None)
-    try:
-        return report(log, rule, progress=say, audience=page_option, **options), ""
-    except UnbanditError as error:  # the rule is an answer, also where its values are not to be had
-        return None, page_text(error)
 
 
 def _simulate(simulation: Simulation, limits: Limits, say: Say) -> Outcome:
@@ -149,15 +127,15 @@ def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key != "seed" or drawn}
 
 
-def _origin(name: str, data: bytes, rule: str, options: Mapping[str, Any], reading: ReadAs) -> dict[str, Any]:
+def _origin(name: str, data: bytes, rule: str | None, options: Mapping[str, Any], reading: ReadAs) -> dict[str, Any]:
     """Return where a report comes from: the file, and the command that reads it the same way."""
-    path = f"./{name}" if name.startswith("-") else name  # which the shell does not take for an option
-    assumed = linear_rule_or_family(rule) if reading.contexts else rule_or_family(rule)
+    named = linear_rule_or_family if reading.contexts else rule_or_family
+    first = [] if rule is None else ["--rule", str(named(rule))]
     columns, arms, duplicates = reading.plain.values()
     words = ["--columns", _comma_list([f"{role}={column}" for role, column in columns.items()])] if columns else []
     words += ["--arms", _comma_list(arms)] if arms else []
     words += ["--duplicates", duplicates] if duplicates else []
-    command = f"{shell_line(path, assumed, options)} {shlex.join(words)}".rstrip()
+    command = f"{command_line(name, first, options)} {shlex.join(words)}".rstrip()
     return {"source": LogSource.of_bytes(name, data), "command": command}
 
 
@@ -168,7 +146,7 @@ def _comma_list(names: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _report_page(made: Report | ContextReport) -> Download:
+def _report_page(made: Page) -> Download:
     return Download("report.html", "Report", "text/html; charset=utf-8", made.html.encode())
 
 
@@ -176,7 +154,7 @@ def _json_file(name: str, text: str) -> Download:
     return Download(f"{name}.json", "Everything (JSON)", "application/json", text.encode())
 
 
-def _downloads(made: Report | ContextReport) -> tuple[Download, ...]:
+def _downloads(made: Any) -> tuple[Download, ...]:
     tables = table_files(made.answer.to_frame(), "estimate", "Table")
     return (_report_page(made), *tables, _json_file("estimate", made.answer.to_json()))
 
