@@ -10,6 +10,7 @@ import shlex
 import pytest
 import shell
 
+import unbandit as ub
 from unbandit.reporting import pdf
 
 refused, script, unbandit = shell.refused, shell.script, shell.unbandit
@@ -234,3 +235,21 @@ def test_without_a_rule_it_reports_which_rules_are_possible(unbandit, refused, t
     assert "--method: expected with --rule" in refused(2, *asked, "--method", "bracket")
     assert "--sensitivity: expected with --rule" in refused(2, *asked, "--sensitivity")
     assert "--candidates: expected without --rule" in refused(2, *asked, "--rule", "sae", "--candidates", "ucb")
+
+
+def test_a_report_is_about_one_of_several_demonstrations(unbandit, tmp_path):
+    logs = ub.UCB1().demonstrate(ub.Instance([1.0, 0.4], 0.5, ["A", "B"]), 200, runs=2, seed=2)
+    logs.write(tmp_path / "two.csv")
+    name = ub.ActionLog.read(tmp_path / "two.csv").demonstrations[1]
+    asked = ("two.csv", "--rule", "ucb1", "--sigma", "0.5", "--no-check", "--demonstration")
+    done = unbandit("report", *asked, name)
+    assert done.code == 0, done.err
+    text = (tmp_path / "report.html").read_text()
+    assert f"--demonstration {name}" in text
+    assert "200 choices" in text
+    estimated = json.loads(unbandit("estimate", *asked, name, "--json").out)
+    assert estimated["demonstrations"] == 1
+    done = unbandit("estimate", *asked, name, "--follow")
+    assert (done.code, "expected without --follow" in done.err) == (2, True)
+    done = unbandit("report", *asked, name, "--population")
+    assert (done.code, "expected without --population" in done.err) == (2, True)

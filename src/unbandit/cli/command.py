@@ -61,6 +61,7 @@ def identify_line(log: str, known: Mapping[str, Any]) -> str:
     ("unbandit identify 'my log.csv' --bernoulli", 'unbandit identify log.csv --sigma 0.5')
     """
     sigma, words = known.get("sigma"), ["unbandit", "identify", log]
+    words += [] if known.get("demonstration") is None else ["--demonstration", known["demonstration"]]
     words += ["--bernoulli"] if known.get("bernoulli") else ["--sigma", f"{sigma:g}"] if sigma is not None else []
     return shlex.join(words)
 

@@ -44,6 +44,7 @@ def estimate(
     no_header: options.NoHeader = False,
     duplicates: options.Duplicates = None,
     pool: options.Pool = False,
+    demonstration: options.Demonstration = None,
     prior: options.Prior = None,
     particles: options.Particles = None,
     resamples: options.Resamples = None,
@@ -87,7 +88,7 @@ def estimate(
         raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter="predict")
     from unbandit.demonstrators.family import RuleFamily
     from unbandit.estimators import estimate as estimate_log
-    from unbandit.estimators.arguments import draws
+    from unbandit.estimators.arguments import draws, one_demonstration
     from unbandit.log.counts import refuse_duplicates
     from unbandit.log.partial import read_or_scan
     from unbandit.result import json_pieces
@@ -99,7 +100,7 @@ def estimate(
             needed = option("follow")
             raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter=name)
     if follow:
-        for name in ("sensitivity", "windows"):
+        for name in ("sensitivity", "windows", "demonstration"):
             if context.params[name]:
                 refusal = f"expected without {option('follow')}; leave one of them out."
                 raise ParameterError(refusal, parameter=name)
@@ -109,9 +110,11 @@ def estimate(
         return
     with printer.working("Estimating"):
         path, is_family = logs[0] if len(logs) == 1 else logs, isinstance(asked.rule, RuleFamily)
-        needs_rounds = is_family or draws(method, asked.rule) or availability is not None or windows is not None
+        looked_at = (availability, windows, demonstration)
+        needs_rounds = is_family or draws(method, asked.rule) or any(each is not None for each in looked_at)
         log = read_or_scan(path, **asked.reading, scan=not needs_rounds)
         with printer.answering(options.log_name(*asked.logs)):
+            log = one_demonstration(log, demonstration, "estimate")
             if windows is not None:
                 from unbandit.estimators.stretches import check_stretches
 

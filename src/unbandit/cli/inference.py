@@ -66,6 +66,7 @@ def posterior(
     """
     from unbandit.demonstrators.base import parse_rule, rule_or_family
     from unbandit.estimators.api import posterior as infer
+    from unbandit.estimators.arguments import one_demonstration
     from unbandit.estimators.check import said_of
     from unbandit.fit import fitted_notice
     from unbandit.log.partial import ThinnedLog, read_or_scan, thinned
@@ -76,12 +77,13 @@ def posterior(
     if by and not rivals:
         raise ParameterError("expected only with --pair; leave it out, or give two arms.", parameter="by", value=by)
     with printer.working("Filtering"):
-        record = read_or_scan(log, **options.read_layout(columns, arms, sheet, no_header), scan=False)
+        whole = read_or_scan(log, **options.read_layout(columns, arms, sheet, no_header), scan=False)
         with printer.answering(options.log_name(log)):
+            record = one_demonstration(whole, demonstration, "posterior")
             found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
                 anchor=checks.anchors(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
-                seed=seed, threads=threads, kept=kept, availability=availability, demonstration=demonstration,
+                seed=seed, threads=threads, kept=kept, availability=availability,
                 check=options.read_check(no_check, strict),
             )  # fmt: skip
     seen = record if kept is None else thinned(record, kept, horizon)
@@ -145,6 +147,7 @@ def check(
     best_mean: options.BestMean = None,
     horizon: options.Horizon = None,
     level: options.Level = 0.95,
+    demonstration: options.Demonstration = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
     sheet: options.Sheet = None,
@@ -169,7 +172,7 @@ def check(
         with printer.answering(options.log_name(log)):
             found = identification.check(
                 record, candidates, sigma=sigma, bernoulli=bernoulli, horizon=horizon, best_mean=best_mean,
-                level=level, seed=seed, progress=status.update,
+                level=level, seed=seed, demonstration=demonstration, progress=status.update,
             )  # fmt: skip
 
     def to_json() -> list[str]:
@@ -195,9 +198,10 @@ def check(
         soft_wrap=True,
     )
     if found.not_tried:
+        known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration}
         out.print(
             f"Not tried, since they choose at random or reveal no values: {', '.join(found.not_tried)}. "
-            f"To weigh them too: {identify_line(log, {'sigma': sigma, 'bernoulli': bernoulli})}",
+            f"To weigh them too: {identify_line(log, known)}",
             soft_wrap=True,
         )
     printer.print_notices(found.warnings, record.reading)

@@ -31,7 +31,7 @@ NOT_OF_A_POPULATION: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
     "availability": None, "no_check": False, "strict": False, "truth": None,
-    "sensitivity": False, "names": None, "unit": None,
+    "sensitivity": False, "names": None, "unit": None, "demonstration": None,
 }  # fmt: skip
 """Options of a report that a population has none of, each with its default."""
 
@@ -58,6 +58,7 @@ def report(
     no_header: options.NoHeader = False,
     duplicates: options.Duplicates = None,
     pool: options.Pool = False,
+    demonstration: options.Demonstration = None,
     prior: options.Prior = None,
     particles: options.Particles = None,
     resamples: options.Resamples = None,
@@ -125,6 +126,7 @@ def report(
                 log, asked.rule, source=source, command=without_folders(["unbandit", *sys.argv[1:]]), truth=means,
                 windows=windows, sensitivity=sensitivity, names=None if names is None else read_arm_names(names),
                 unit=unit, title=title, author=author, date=date, short=short, table_file=table.name,
+                demonstration=demonstration,
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked.options,
             )  # fmt: skip
         files = _write(written, output, pdf, paper, status)
@@ -160,7 +162,7 @@ def _report_identification(given: Mapping[str, Any]) -> None:
             written = reporting.identification_report(
                 log, given["candidates"], source=source, command=without_folders(["unbandit", *sys.argv[1:]]),
                 names=None if names is None else read_arm_names(names),
-                **{name: given[name] for name in ("title", "author", "date", "short", "level")},
+                **{name: given[name] for name in ("title", "author", "date", "short", "level", "demonstration")},
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked,
             )  # fmt: skip
         files = _write(written, output, pdf, given["paper"], status)

@@ -76,6 +76,7 @@ def estimate(
     kept: float | None = None,
     availability: Availability | AvailabilityTable | None = None,
     check: bool | None = None,
+    demonstration: object = None,
 ) -> Estimate:
     """Estimate the value of every arm from which arm was pulled.
 
@@ -134,6 +135,8 @@ def estimate(
     check
         Whether to compare the log with simulations of the rule, and with what other rules would make of it; by default
         yes, unless the environment variable UNBANDIT_CHECK is `off`. The answer's `check` says what was found.
+    demonstration
+        The name of the one demonstration to read, of several.
 
     Examples
     --------
@@ -149,6 +152,7 @@ def estimate(
     """
     given = rule_or_family(rule)
     check_types(method, pool, check, seed)
+    log = one_demonstration(log, demonstration, "estimate")
     if isinstance(given, RuleFamily):
         from unbandit.estimators.family import estimate_family
 
@@ -307,10 +311,8 @@ def posterior(
         Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
     threads
         By default one per core; the result does not depend on it.
-    kept, availability, check
+    kept, availability, check, demonstration
         As for `estimate`.
-    demonstration
-        The name of the one demonstration to read, of several.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 import numpy as np
@@ -84,8 +85,13 @@ def one_demonstration(log: Any, demonstration: object, what: str) -> Any:
     """Return one demonstration of a log, by its name; the log as it is where none is asked for."""
     if demonstration is None:
         return log
-    record = as_log(log, what)
-    return record.select(checks.position("demonstration", demonstration, tuple(record.demonstrations)))
+    record = as_record(log, scan=False)
+    if not isinstance(record, ActionLog) and not shows_part(record):
+        record = as_log(record, what)  # refuses what is not in memory
+    chosen = record.select(checks.position("demonstration", demonstration, tuple(record.demonstrations)))
+    if isinstance(record, ActionLog) and isinstance(chosen, ActionLog):
+        return replace(chosen, reading=record.reading, is_numbered=record.is_numbered)
+    return chosen
 
 
 def is_partial(record: Record) -> TypeGuard[PartialLog]:

@@ -251,7 +251,8 @@ def check_stretches(
         raise ParameterError(text, parameter="scale")
     if demonstration is None and len(record) > 1:
         text = f"expected one demonstration, since each has stretches of its own; this log has {len(record):,}."
-        raise ParameterError(text, parameter="windows", remedy="Read them one by one.")
+        remedy = f"Choose one, as in {option('demonstration', record.demonstrations[0])}."
+        raise ParameterError(text, parameter="windows", remedy=remedy)
     length = int(record.lengths[checks.position("demonstration", demonstration, record.demonstrations)])
     if length < windows * ROUNDS_PER_ARM * len(record.arms):
         fewest = ROUNDS_PER_ARM * len(record.arms)

@@ -23,7 +23,7 @@ from unbandit.errors import (
     python_option,
 )
 from unbandit.estimators.api import estimate
-from unbandit.estimators.arguments import as_log, check_numbers, horizons
+from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration
 from unbandit.fit import Check
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.inference import decisions
@@ -167,6 +167,7 @@ def check(
     level: float = 0.95,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
+    demonstration: object = None,
 ) -> Survey:
     """Estimate a log under every rule that has a closed form, and say which of them fit it.
 
@@ -175,7 +176,7 @@ def check(
 
     Parameters
     ----------
-    log, sigma, bernoulli, horizon, best_mean, level
+    log, sigma, bernoulli, horizon, best_mean, level, demonstration
         As for `estimate`.
     candidates
         Rules to try, as for `identify`; by default every `proposed` rule with a closed form. Of a rule without
@@ -191,7 +192,7 @@ def check(
     >>> [(row.name, row.check.verdict) for row in found.rows]
     [('ucb1', 'fits'), ('sae', 'does not fit')]
     """
-    record = as_log(log, "check")
+    record = as_log(one_demonstration(log, demonstration, "check"), "check")
     if not record.ordered:
         raise NotIdentifiable(
             "The record holds pull counts without their order, and only the order shows the rule.",

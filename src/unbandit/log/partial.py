@@ -182,6 +182,13 @@ class PartialLog(SeenRows):
         rounds[every, favourites] = np.maximum(rounds[every, favourites], pulls[every, favourites])
         return replace(found, own=own, of_best=of_best, rounds=rounds)
 
+    def select(self, which: int) -> ActionLog | PartialLog | ThinnedLog:
+        """Return one demonstration: whole, if it begins with the run and has no holes."""
+        rows = _one_of(self.rows, which)
+        if self.starting_pulls is not None:
+            return PartialLog(rows, self.starting_pulls[which : which + 1], _numbers_of(self, which))
+        return _part_of(rows, _numbers_of(self, which))
+
     def played(self, which: int, rows: int) -> int:
         """Return how many rounds of a run show as many rows of one demonstration."""
         return rows + int(self.before[which])
@@ -277,6 +284,13 @@ class ThinnedLog(SeenRows):
             self._kept = Tallies(*counts.counted, own=own, of_best=of_best, rounds=rounds)
         return self._kept
 
+    def select(self, which: int) -> ActionLog | PartialLog | ThinnedLog:
+        """Return one demonstration: whole, if its numbers have no holes."""
+        rows = _one_of(self.rows, which)
+        if self.kept is not None:
+            return ThinnedLog(rows, self.kept, _numbers_of(self, which), self.most)
+        return _part_of(rows, _numbers_of(self, which))
+
     def rounds_of(self, which: int, rows: Counts) -> Counts:
         """Return the round of some rows of a demonstration, from 1; 0 still stands for none."""
         if self.numbers is None:
@@ -308,9 +322,25 @@ class ThinnedLog(SeenRows):
 
     def numbers_of(self, which: int) -> Counts:
         """Return the rounds of one demonstration that were seen."""
-        assert self.numbers is not None
-        ends = np.cumsum(self.rows.lengths)
-        return self.numbers[int(ends[which] - self.rows.lengths[which]) : int(ends[which])]
+        numbers = _numbers_of(self, which)
+        assert numbers is not None
+        return numbers
+
+
+def _numbers_of(part: PartialLog | ThinnedLog, which: int) -> Counts | None:
+    """Return the rounds of one demonstration, from 1; None if rounds are not numbered."""
+    if part.numbers is None:
+        return None
+    ends = np.cumsum(part.rows.lengths)
+    return _from_one(part.numbers)[int(ends[which] - part.rows.lengths[which]) : int(ends[which])]
+
+
+def _one_of(rows: SwitchingRecord, which: int) -> ActionLog:
+    """Return the rows of one demonstration; refuse rows that are not in memory."""
+    if not isinstance(rows, ActionLog):
+        text = f"expected a log in memory, of which one demonstration is read; got a {type(rows).__name__}."
+        raise ParameterError(text, parameter="demonstration", remedy="Read it with ActionLog.read.")
+    return replace(rows.select(which), reading=rows.reading)
 
 
 def _later(rounds: Counts, before: Counts) -> Counts:
@@ -351,11 +381,18 @@ def _read(
     """Read a log into memory, or the part of one that is there."""
     parts, numbers = collect_part(sources, columns, arms, duplicates=duplicates, whole=False)
     rows = ActionLog(*parts)
+    return _part_of(rows, numbers)
+
+
+def _part_of(rows: ActionLog, numbers: Counts | None) -> ActionLog | PartialLog | ThinnedLog:
+    """Return what rows with these numbers are: whole if there are none, or if those of one run have no holes."""
     if numbers is None:
         return rows
-    if (numbers[rows.offsets[:-1]] <= 1).all():  # the first of each demonstration
-        return ThinnedLog(rows, None, _from_one(numbers))
-    return PartialLog(rows, None, numbers)
+    if not (numbers[rows.offsets[:-1]] <= 1).all():  # the first of each demonstration
+        return PartialLog(rows, None, numbers)
+    if len(rows) == 1 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return replace(rows, is_numbered=True)
+    return ThinnedLog(rows, None, _from_one(numbers))
 
 
 def thinned(record: Any, kept: float, horizon: int | None = None) -> ThinnedLog:
@@ -475,6 +512,8 @@ def _matched(rows: Record, table: ActionLog) -> list[int]:
     if len(rows) == len(table) == 1:
         return [0]
     names = list(table.demonstrations)
+    if len(rows) == 1 and rows.demonstrations[0] in names:  # one of several was chosen
+        return [names.index(rows.demonstrations[0])]
     if sorted(names) != sorted(rows.demonstrations):
         text = f"expected counts of each of the {len(rows):,} demonstrations, by the same names; got "
         text += f"{counted(len(table), 'demonstration')}."

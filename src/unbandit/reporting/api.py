@@ -16,7 +16,7 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Audience, ParameterError, option, python_option
 from unbandit.estimators import estimate
-from unbandit.estimators.arguments import as_log, shows_part
+from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
 from unbandit.estimators.stretches import check_stretches, stretches
 from unbandit.estimators.variants import sensitivity as nearby
 from unbandit.estimators.variants import sensitivity_rows
@@ -78,13 +78,14 @@ def report(
     table_file: str | None = None,
     progress: Callable[[str, float], None] | None = None,
     audience: Audience = python_option,
+    demonstration: object = None,
     **options: Any,
 ) -> Report:
     """Estimate the value of every arm, and write a report about it.
 
     Parameters
     ----------
-    log, rule
+    log, rule, demonstration
         As for `estimate`.
     source
         Where the log came from; default the file, where `log` is the path of one.
@@ -143,6 +144,7 @@ def report(
     log, source, report_progress = opened(
         log, source, progress, name=name, command=command, table_file=table_file, **texts
     )
+    log = one_demonstration(log, demonstration, "report")
     record = log.rows if is_record(log) and shows_part(log) else as_log(log, "report")
     if not isinstance(record, ActionLog):
         record = as_log(record, "report")
@@ -189,7 +191,7 @@ def report(
     report_progress("Writing the report", 0.9)
     counts = Counter(answer.columns.verdict.reshape(-1).tolist())
     asked = by_old_names | {"names": names or None, "windows": windows, "sensitivity": sensitivity, "short": short}
-    asked |= {"unit": shown_in, "title": title, "author": author, "date": date}
+    asked |= {"demonstration": demonstration, "unit": shown_in, "title": title, "author": author, "date": date}
     in_python = command is None and (source is None or bool(names))  # the shell takes names from a file
     composed = python_line(assumed, asked) if in_python or source is None else shell_line(source.name, assumed, asked)
     heading = heading_of("What every arm was worth", source, name, **texts)

@@ -12,7 +12,7 @@ import numpy as np
 
 from unbandit import checks
 from unbandit.errors import AssumptionWarning, Audience, InferenceError, NotIdentifiable, phrase, python_option
-from unbandit.estimators.arguments import as_log, shows_part
+from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
 from unbandit.estimators.posterior import posterior_row
 from unbandit.formatting import capitalise, counted, joined, number, probability, quoted, share, shown, times
 from unbandit.identification import Identification, identify
@@ -56,7 +56,8 @@ def identification_report(
     log: ActionLog | str | os.PathLike[str] | Any, candidates: Any = None, *, source: LogSource | None = None,
     name: str | None = None, command: str | None = None, progress: Callable[[str, float], None] | None = None,
     audience: Audience = python_option, title: str | None = None, author: str | None = None, date: str | None = None,
-    names: Mapping[str, str] | None = None, short: bool = False, level: float = 0.95, **options: Any,
+    names: Mapping[str, str] | None = None, short: bool = False, level: float = 0.95,
+    demonstration: object = None, **options: Any,
 ) -> IdentificationReport:  # fmt: skip
     """Find the rules that may have made a log, and write a report about them and the arms' values.
 
@@ -64,7 +65,7 @@ def identification_report(
 
     Parameters
     ----------
-    log, candidates
+    log, candidates, demonstration
         As for `identify`.
     source, name, command, progress, audience, title, author, date, names, short
         As for `report`.
@@ -77,6 +78,7 @@ def identification_report(
     log, source, say = opened(log, source, progress, name=name, command=command, **texts)
     checks.flag("short", short)
     level = checks.level(level)
+    log = one_demonstration(log, demonstration, "report")
     is_part = is_record(log) and shows_part(log)
     record = as_log(log.rows if is_part else log, "report")
     if names:
@@ -95,6 +97,7 @@ def identification_report(
         pictures = _pictures(found, answer, record, short=short)
     say("Writing the report", 0.9)
     asked = options | {"candidates": candidates, "names": names, "level": level, "short": short} | texts
+    asked["demonstration"] = demonstration
     in_python = command is None and (source is None or bool(names))
     composed = call_line("reporting.identification_report", "log", asked)
     if source is not None and not in_python:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unbandit import SAE, UCB, ActionLog, AssumptionWarning, Instance, estimate
+import unbandit as ub
+from unbandit import SAE, UCB, UCB1, ActionLog, AssumptionWarning, Instance, NotIdentifiable, ParameterError, estimate
+from unbandit.log.partial import PartialLog, ThinnedLog, read_or_scan
 from unbandit.result import NUMBERS
 
 LENGTHS = (3, 40, 7, 1, 200, 12)
@@ -93,3 +96,58 @@ def test_any_log_gives_numbers_that_fit_their_verdicts(runs, rule):
             assert rule == "sae" or row.gap_high is None
         else:
             assert (numbers, row.pulls) == (set(), 0)
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Return the path of a log of three subjects: whole, with missing rounds, and from round 101 on; and whole logs."""
+    runs = UCB1().demonstrate(Instance([1.0, 0.4], 0.5, ["A", "B"]), 400, runs=3, seed=2)
+    table = runs.to_frame().with_columns(subject=pl.lit("s") + pl.col("demonstration").cast(pl.String))
+    first, second, third = table.partition_by("subject", maintain_order=True)
+    second = second.filter(pl.col("round") % 10 != 7)
+    third = third.filter(pl.col("round") > 100)
+    path = tmp_path / "three.csv"
+    pl.concat([first, second, third]).select("subject", "round", "arm").write_csv(path)
+    return path, runs
+
+
+def test_one_of_several_is_read_as_if_it_were_alone(three):
+    path, runs = three
+    names = read_or_scan(path).demonstrations
+    whole = ub.estimate(path, "ucb1", sigma=0.5, check=False, demonstration=names[0])
+    assert whole.demonstrations == (names[0],)
+    assert (
+        whole.columns.gap.tolist() == ub.estimate(runs.select(0), "ucb1", sigma=0.5, check=False).columns.gap.tolist()
+    )
+    record = read_or_scan(path)
+    assert isinstance(record.select(0), ActionLog)
+    assert isinstance(record.select(1), ThinnedLog)
+    assert record.select(1).lengths.tolist() == [400]
+    assert isinstance(record.select(2), PartialLog)
+    kept = ub.estimate(path, "ucb1", sigma=0.5, check=False, demonstration=names[1])
+    assert "missing-rounds" in {notice.code for notice in kept.notes}
+    before = dict(zip("AB", np.bincount(runs.demonstration(2)[:100], minlength=2).tolist(), strict=True))
+    later = ub.estimate(path, "ucb1", sigma=0.5, check=False, demonstration=names[2], starting_pulls=before)
+    assert later.columns.pulls.sum() == 400
+
+
+@pytest.mark.parametrize("ask", [ub.estimate, ub.posterior, ub.report])
+def test_a_demonstration_that_is_not_there_is_refused(three, ask):
+    with pytest.raises(ParameterError, match=r'demonstration: expected one of s\w+, s\w+, s\w+; got "x"'):
+        ask(three[0], "ucb1", sigma=0.5, demonstration="x")
+
+
+def test_a_check_reads_one_of_several(three):
+    path, runs = three
+    name = read_or_scan(path).demonstrations[0]
+    found = ub.check(path, "ucb1", sigma=0.5, demonstration=name)
+    assert found.rows[0].check.p_value == ub.check(runs.select(0), "ucb1", sigma=0.5).rows[0].check.p_value
+    with pytest.raises(NotIdentifiable, match="misses rounds"):
+        ub.check(path, "ucb1", sigma=0.5, demonstration=read_or_scan(path).demonstrations[1])
+
+
+def test_a_scanned_log_has_no_demonstration_to_choose(three):
+    runs = three[1]
+    runs.write(three[0].with_suffix(".parquet"))
+    with pytest.raises(ParameterError, match="expected a log in memory"):
+        ub.estimate(ActionLog.scan(three[0].with_suffix(".parquet")), "ucb1", sigma=0.5, demonstration="0")

@@ -177,3 +177,15 @@ def test_rows_that_are_scanned_are_refused(tmp_path):
     log.rows.to_frame().select("arm").write_csv(tmp_path / "log.csv")
     with pytest.raises(ParameterError, match="expected a log in memory"):
         ub.posterior(ub.ActionLog.scan(tmp_path / "log.csv"), ub.Thompson(sigma=0.5), kept=0.9)
+
+
+def test_of_several_demonstrations_with_missing_rounds_one_is_read():
+    rule = parse_rule("softmax:temperature=0.3")
+    runs = rule.demonstrate(INSTANCE, 40, runs=2, seed=1)
+    seen = np.setdiff1d(np.arange(1, 41), (7, 21, 30))
+    rows = [np.ascontiguousarray(runs.demonstration(which)[seen - 1]) for which in range(2)]
+    both = ThinnedLog(ub.ActionLog.from_codes(np.stack(rows), INSTANCE.arms), None, np.tile(seen, 2))
+    alone = ThinnedLog(ub.ActionLog.from_codes(rows[1], INSTANCE.arms), None, seen)
+    options = {"sigma": 0.5, "particles": 100, "check": False}
+    chosen = ub.posterior(both, rule, demonstration=both.demonstrations[1], **options)
+    assert chosen.means.tolist() == ub.posterior(alone, rule, **options).means.tolist()
