@@ -195,6 +195,20 @@ def joined(words: Iterable[str], last: str = "and") -> str:
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
+def by_reason(reasons: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Join the names that share a reason, in the order in which reasons first appear.
+
+    Examples
+    --------
+    >>> by_reason([("ucb", "too late"), ("sae", "too early"), ("moss", "too late")])
+    {'ucb, moss': 'too late', 'sae': 'too early'}
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons:
+        names.setdefault(reason, []).append(name)
+    return {", ".join(each): reason for reason, each in names.items()}
+
+
 def shortened(message: str, names: Sequence[str]) -> str:
     """Cut the very long names within a message, and the message itself where it is still too long."""
     if len(message) > LONGEST_NAME:

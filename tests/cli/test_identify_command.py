@@ -145,3 +145,32 @@ def test_notes_on_the_reading_are_among_the_answers(unbandit):
     assert json.loads(unbandit(*asked, "--json", stdin=data).out)["notes"][0]["code"] == "columns"
     done = unbandit("posterior", "-", "--rule", "thompson:sigma=1", "--sigma", "1", stdin=data)
     assert 'note: columns are read by their names: "choice" as arm.' in done.err
+
+
+def test_every_subject_has_its_values_and_a_shared_reason_is_said_once(unbandit, tmp_path):
+    made = ub.LearningSoftmax(rate=0.3, temperature=0.3).demonstrate(
+        ub.Instance([1.0, 0.4], 0.5, arms="AB"), 40, runs=2, seed=3
+    )
+    made.write(tmp_path / "two.csv")
+    names = ub.ActionLog.read(tmp_path / "two.csv").demonstrations
+    rules = "learning-softmax:rate=0.3,temperature=0.3,uniform,ucb1,moss,sae:alpha=0"
+    asked = ("identify", "two.csv", "--sigma", "0.5", "--particles", "50", "--candidates", rules)
+    done = unbandit(*asked)
+    assert done.code == 0, done.err
+    for name in names:
+        assert f"What the arms were worth in demonstration {name} under learning-softmax" in done.out
+    assert "Ask for those of one" not in done.err
+    assert done.out.count("the rule pulls every arm once first") == 1
+    assert "ucb1, moss, sae:alpha=0: round" in " ".join(done.out.split())
+    said = json.loads(unbandit(*asked, "--json").out)
+    assert said["values"] is None
+    assert list(said["values_by_demonstration"]) == list(names)
+    assert {row["arm"] for row in said["values_by_demonstration"][names[1]]} == {"A", "B"}
+
+
+def test_where_no_candidate_fits_no_subject_has_values(unbandit, tmp_path):
+    rows = "".join(f"{subject},{arm}\n" for subject in "xy" for arm in "AB" * 40)
+    (tmp_path / "turns.csv").write_text(f"subject,arm\n{rows}")
+    done = unbandit("identify", "turns.csv", "--sigma", "0.5", "--candidates", "uniform", "--particles", "50")
+    assert "does not look like one that uniform made" in done.out
+    assert "worth" not in done.out

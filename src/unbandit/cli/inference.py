@@ -1,6 +1,7 @@
 """Commands that filter a log: `unbandit posterior`, `unbandit identify` and `unbandit population`."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
@@ -14,7 +15,7 @@ from unbandit.cli import output as printer
 from unbandit.cli.command import identify_line
 from unbandit.cli.output import NUMBER, TEXT, WORD
 from unbandit.errors import ParameterError, phrase, shell_option
-from unbandit.formatting import counted, short_numbers, shown, times
+from unbandit.formatting import by_reason, counted, short_numbers, shown, times
 
 if TYPE_CHECKING:
     import polars
@@ -247,21 +248,37 @@ def identify(
                 record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,
                 particles=particles, seed=seed, threads=threads, demonstration=demonstration, progress=status.update,
             )  # fmt: skip
-            answer = replace(answer, notes=(*record.reading, *answer.notes))
+            tables = _value_tables(answer, level, needed=as_json or output is None or output.endswith(".json"))
+            shown_all = len(tables) == len(answer.question.log)
+            notes = [each for each in answer.notes if not shown_all or each.code != "values-by-demonstration"]
+            answer = replace(answer, notes=(*record.reading, *notes))
 
     def to_json() -> list[str]:
-        return [json.dumps(answer.to_dict(shell_option, level), indent=2, allow_nan=False)]
+        more = {name: None if each is None else each.to_dicts() for name, each in tables.items()}
+        found = answer.to_dict(shell_option, level) | ({"values_by_demonstration": more} if more else {})
+        return [json.dumps(found, indent=2, allow_nan=False)]
 
     if not printer.deliver(answer, output, as_json, json_pieces=to_json):
         return
     out = printer.console()
     if values:
         typer.echo("note: --values is no longer needed: values are always shown.", err=True)
-    _print_answer(out, answer, level)
+    _print_answer(out, answer, level, tables)
     printer.print_notices(answer.warnings, answer.notes)
 
 
-def _print_answer(out: "Console", answer: "Identification", level: float) -> None:
+def _value_tables(answer: "Identification", level: float, *, needed: bool) -> "dict[str, polars.DataFrame | None]":
+    """Return the arms' values in the first demonstrations of several, by name; empty where there are none."""
+    names = answer.question.log.demonstrations
+    if len(names) == 1 or not needed or answer.verdict == "none fits":
+        return {}
+    first = names[: printer.MOST_TABLES]
+    return {name: answer.value_table(level, demonstration=which) for which, name in enumerate(first)}
+
+
+def _print_answer(
+    out: "Console", answer: "Identification", level: float, tables: "Mapping[str, polars.DataFrame | None]"
+) -> None:
     """Print the verdict, the candidates, whether they fit, the arms' values, and the most surprising rounds."""
     from unbandit.instance import Bernoulli
 
@@ -286,14 +303,19 @@ def _print_answer(out: "Console", answer: "Identification", level: float) -> Non
             soft_wrap=True,
         )
         out.print(f"Taken: all candidates equally likely before, {rewards}, prior {asked.prior}.", soft_wrap=True)
-    for candidate in answer.candidates:
-        if candidate.reason:
-            out.print(f"{candidate.name}: {phrase(candidate.reason, shell_option)}")
+    reasons = ((each.name, phrase(each.reason, shell_option)) for each in answer.candidates if each.reason)
+    for names, reason in by_reason(reasons).items():
+        out.print(f"{names}: {reason}")
     table = answer.value_table(level)
     if table is not None:
         assert answer.values is not None
         out.print(f"\nWhat the arms were worth under {answer.values.rule}, {level * 100:g}% intervals", style="bold")
         out.print(_value_table(table))
+    for name, values in tables.items():
+        if values is not None:
+            where = f"demonstration {shown(name)} under {' or '.join(answer.left)}"
+            out.print(f"\nWhat the arms were worth in {where}, {level * 100:g}% intervals", style="bold")
+            out.print(_value_table(values))
     if answer.surprises:
         several = len(asked.log) > 1
         rounds = (

@@ -253,7 +253,7 @@ def _decided(
         disagreement = said_of_values(request, mixed)
         warnings += [notice for notice in disagreement if notice.code == "rules-disagree"]
         notes += [notice for notice in disagreement if notice.code != "rules-disagree"]
-    elif len(request.log) > 1:
+    elif len(request.log) > 1 and verdict != "none fits":
         one = option("demonstration", request.log.demonstrations[0])
         text = f"Every demonstration has values of its own. Ask for those of one, as in {one}."
         notes.append(Notice("values-by-demonstration", text))

@@ -96,14 +96,16 @@ class Identification(Finding):
         """Return whether the most probable candidate fits the log."""
         return self.leading.check
 
-    def value_table(self, level: float = 0.95) -> polars.DataFrame | None:
+    def value_table(self, level: float = 0.95, *, demonstration: int | None = None) -> polars.DataFrame | None:
         """Return the arms, best first: pulls, probability to be the best, gap, and for rewards of 0 and 1 the mean.
 
-        Actions show how normal rewards differ between arms, not their common level.
+        Actions show how normal rewards differ between arms, not their common level. Of several demonstrations, each has
+        its own values: give the position of one.
         """
-        if self.values is None:
+        values = self.values if demonstration is None else self.demonstration_values(demonstration)
+        if values is None:
             return None
-        table = self.values.to_frame(level)
+        table = values.to_frame(level)
         levels = isinstance(self.question.noise, Bernoulli) or self.question.log.rewards is not None
         return table if levels else table.drop("mean", "mean_low", "mean_high")
 

@@ -14,7 +14,7 @@ from unbandit import checks
 from unbandit.errors import AssumptionWarning, Audience, InferenceError, NotIdentifiable, phrase, python_option
 from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
 from unbandit.estimators.posterior import posterior_row
-from unbandit.formatting import capitalise, counted, joined, number, probability, quoted, share, shown, times
+from unbandit.formatting import by_reason, capitalise, counted, joined, number, probability, quoted, share, shown, times
 from unbandit.identification import Identification, identify
 from unbandit.identification.evidence import Contender
 from unbandit.identification.values import said_of_parameters
@@ -105,7 +105,11 @@ def identification_report(
     heading = heading_of("Which rule made this log, and what the arms were worth", source, name, **texts)
     said = identification_sentence(found, answer, record, refuted=refuted)
     several = len(record) > 1
-    notices = ((), record.reading) if found is None else (found.warnings, (*record.reading, *found.notes))
+    left_out = 0 if answer is None else len(record) - len(answer.demonstrations)
+    noted = (
+        () if found is None else [each for each in found.notes if left_out or each.code != "values-by-demonstration"]
+    )
+    notices = (() if found is None else found.warnings, (*record.reading, *noted))
     main = main_part(
         "identification.html", **heading, short=short, sentence=said, overview=_overview(record, found),
         refusal=refusal, none_fits=found is not None and found.verdict == "none fits",
@@ -114,7 +118,7 @@ def identification_report(
         left=[] if found is None else found.left, quantity="gap" if answer is None else reported_quantity(answer),
         unit=None, level=share(level),
         tables=[] if answer is None or (short and several) else _tables(answer, several=several, short=short),
-        tables_left_out=0 if answer is None else len(record) - len(answer.demonstrations),
+        tables_left_out=left_out,
         choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
         pictures=pictures, pictures_of=record.demonstrations[0] if several and not short else None,
         warnings=group_notices(notices[0], record.arms, audience),
@@ -217,16 +221,16 @@ def _is_out(found: Identification, candidate: Contender) -> bool:
 
 
 def _ruled_out(found: Identification, audience: Audience) -> dict[str, str]:
-    """Return why candidates are not possible, by name."""
-    leading, reasons = found.leading, {}
+    """Return why candidates are not possible, by the names that share a reason."""
+    leading, reasons = found.leading, []
     for each in found.candidates:
         if _is_out(found, each):
             behind = leading.evidence.value - each.evidence.value
             reason = (
                 each.reason or f"the log is {times(behind)} times less probable under it than under {leading.name}."
             )
-            reasons[each.name] = capitalise(phrase(reason, audience))
-    return reasons
+            reasons.append((each.name, capitalise(phrase(reason, audience))))
+    return by_reason(reasons)
 
 
 def _tables(answer: Estimate, *, several: bool, short: bool) -> list[dict[str, Any]]:
