@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from unbandit.kernels.simulate_index import IndexOptions
 
 
+FEW_ARMS = 6
+"""Up to this many arms, tapes are merged without sorting (`kernels.simulate_index.merge_few_tapes`)."""
+
 MANY_ARMS = 64
 """From this many arms on, counts are taken from levels (`kernels.counts`) rather than from simulated actions."""
 
@@ -105,10 +108,11 @@ class IndexRule(Demonstrator):
         return IndexOptions(self.uses_round, self.ties == "random", self.initial, self.batch, self.fixed_delay)
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-        from unbandit.kernels.simulate_index import merge_tapes, pull_largest_index
+        from unbandit.kernels.simulate_index import merge_few_tapes, merge_tapes, pull_largest_index
 
         if self._merges:
-            merge_tapes(bandit, parameters, first_run, actions)
+            merge = merge_few_tapes if bandit.means.size <= FEW_ARMS else merge_tapes
+            merge(bandit, parameters, first_run, actions)
         else:
             pull_largest_index(bandit, parameters, first_run, self._options, self.delay_distribution, actions)
 

@@ -175,6 +175,36 @@ def _compiled_draw(*_: Any) -> Any:
     return _draw_in_vectors
 
 
+def _generate_count(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Write the code of `_count_in_vectors`: how many of `BLOCK` numbers are above a level, or at it if ties count."""
+    numbers, start, level, ties = arguments
+    wide, bits = ir.VectorType(_FLOAT, BLOCK), ir.IntType(BLOCK)
+    data = context.make_array(signature.args[0])(context, builder, numbers).data
+    block = builder.load(builder.bitcast(builder.gep(data, [start]), wide.as_pointer()), align=8)
+    limit = builder.insert_element(ir.Constant(wide, ir.Undefined), level, ir.Constant(_PLACE, 0))
+    limit = _shuffle(builder, limit, limit, [0] * BLOCK)
+    above, least = (builder.bitcast(builder.fcmp_ordered(kind, block, limit), bits) for kind in (">", ">="))
+    return builder.zext(builder.ctpop(builder.select(ties, least, above)), _INTEGER)
+
+
+def _typed_count(typing: Any, numbers: Any, start: Any, level: Any, ties: Any) -> Any:
+    return types.uint64(numbers, types.uint64, types.float64, types.boolean), _generate_count
+
+
+_count_in_vectors: Any = intrinsic(_typed_count)
+
+
+def count_above(numbers: Numbers, start: np.uint64, level: float, ties: bool) -> np.uint64:
+    """Count those of `BLOCK` numbers from `start` on that are above a level, or at it if `ties` count."""
+    block = numbers[int(start) : int(start) + BLOCK]
+    return np.uint64(np.count_nonzero(block >= level if ties else block > level))
+
+
+@overload(count_above, strict=False)
+def _compiled_count(numbers: Any, start: Any, level: Any, ties: Any) -> Any:
+    return lambda numbers, start, level, ties: _count_in_vectors(numbers, start, level, ties)
+
+
 class Ahead(NamedTuple):
     """The pulls of each arm that are drawn ahead, a block of them at a time.
 
@@ -197,11 +227,14 @@ def draw_ahead(bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, 
     """Draw an arm's next 16 pulls; `minimum` is its running minimum before them."""
     start, n, total = arm * SIXTEEN, ahead.ends[arm], ahead.totals[arm]
     draw_rewards(bandit, run, arm, n, ahead.minima, start)
-    for place in range(start, start + min(SIXTEEN, np.uint64(bandit.horizon) - n)):  # no formula is for more pulls
+    stop = start + min(SIXTEEN, np.uint64(bandit.horizon) - n)  # no formula is for more pulls
+    for place in range(start, stop):
         n += ONE
         total += ahead.minima[place]
         index = index_value(parameters, total * inverse_of(bandit.inverse, n), n, ONE)
         minimum = index if index < minimum else minimum
+        ahead.minima[place] = minimum
+    for place in range(stop, start + SIXTEEN):
         ahead.minima[place] = minimum
     ahead.ends[arm] += SIXTEEN
     ahead.totals[arm] = total

@@ -1,11 +1,11 @@
-"""Simulations of index rules: by merging the arms' tapes (`merge_tapes`), or round by round (`pull_largest_index`).
+"""Simulations of index rules: by merging the arms' tapes, or round by round (`pull_largest_index`).
 
 Where the index ignores the round, an arm's index changes only by its own pulls: arm `i` is pulled for the `n+1`-st time
 at the *level* `m_i(n) = min(U_i(1), ..., U_i(n))`, and all pulls come in descending order of their levels (at equal
-levels the lowest arm first). The loop lowers a level step by step, advances each arm on its own until its running
+levels the lowest arm first). `merge_tapes` lowers a level step by step, advances each arm on its own until its running
 minimum has reached it, and sorts what that uncovered; a stretch of pulls at one level is one entry. The cost of a round
-does not depend on the number of arms. Indices that change with the round, random ties, longer openings and batches take
-the plain loop.
+does not depend on the number of arms. `merge_few_tapes` keeps a few arms in order instead. Indices that change with the
+round, random ties, longer openings and batches take the plain loop.
 """
 
 import math
@@ -18,7 +18,7 @@ from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rewards import BLOCK, Ahead, draw_ahead, new_ahead
+from unbandit.kernels.rewards import BLOCK, Ahead, count_above, draw_ahead, new_ahead
 from unbandit.kernels.rng import philox, uniform_from_word
 
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -197,26 +197,32 @@ def sort_entries(levels: Numbers, tags: Words, other_levels: Numbers, other_tags
 
 
 @inlined
-def _write_out(row: NDArray[Any], at: int, tags: Words, entries: np.uint64, written: Words) -> int:
-    """Write the sorted entries as actions from round `at` on; return the round reached.
+def _write_stretch(row: NDArray[Any], at: np.uint64, stop: np.uint64, arm: np.uint64) -> np.uint64:
+    """Write pulls of an arm from round `at` to round `stop`; return the latter.
 
     Many actions are written at a time where there is room for them, in one store; the next stretch overwrites those
     that are too many.
     """
+    t = at
+    while t < stop and t + AT_ONCE <= np.uint64(row.size):
+        row[t] = arm
+        code = row[t]
+        for later in range(AT_ONCE):
+            row[t + later] = code
+        t += AT_ONCE
+    for later in range(t, stop):
+        row[later] = arm
+    return stop
+
+
+@inlined
+def _write_out(row: NDArray[Any], at: int, tags: Words, entries: np.uint64, written: Words) -> int:
+    """Write the sorted entries as actions from round `at` on; return the round reached."""
     t, horizon = np.uint64(at), np.uint64(row.size)
     for entry in range(entries):
         arm, end = tags[entry] >> SHIFT_32, tags[entry] & LOW_32
-        stop = min(t + end - written[arm], horizon)
+        t = _write_stretch(row, t, min(t + end - written[arm], horizon), arm)
         written[arm] = end
-        while t < stop and t + AT_ONCE <= horizon:
-            row[t] = arm
-            code = row[t]
-            for later in range(AT_ONCE):
-                row[t + later] = code
-            t += AT_ONCE
-        for later in range(t, stop):
-            row[later] = arm
-        t = stop
         if t == horizon:
             break
     return np.int64(t)
@@ -273,6 +279,46 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
             tags_in_order = sort_entries(levels, tags, other_levels, other_tags, count)
             done = _write_out(row, done, tags_in_order, count, written)
             step = step + 1 if made < target else 1
+
+
+@inlined
+def _lower_first(levels: Numbers, order: Words, level: float) -> None:
+    """Give the first of the arms, which are in the order of their turns, a lower level; put it in its new place."""
+    arm, at = order[0], ONE
+    while at < np.uint64(order.size) and (levels[at] > level or (levels[at] == level and order[at] < arm)):
+        levels[at - ONE], order[at - ONE] = levels[at], order[at]
+        at += ONE
+    levels[at - ONE], order[at - ONE] = level, arm
+
+
+@compiled
+def merge_few_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
+    """Fill `actions` as `merge_tapes` does, without sorting: the first arm is pulled until the second has its turn."""
+    arms, (runs, horizon), block = np.uint64(bandit.means.size), actions.shape, np.uint64(BLOCK)
+    levels, order, places = np.empty(arms), np.empty(arms, np.uint64), np.empty(arms, np.uint64)
+    ahead = new_ahead(bandit.means.size)
+    for run in range(runs):
+        arrange(bandit, run)
+        row = actions[run]
+        for arm in range(arms):  # before its first pull an arm's level is infinite, as if a block had ended
+            levels[arm], order[arm], places[arm] = np.inf, arm, block
+            ahead.ends[arm], ahead.totals[arm] = ZERO, 0.0
+        for place in range(ahead.minima.size):
+            ahead.minima[place] = np.inf
+        t, last = ZERO, np.uint64(horizon)
+        while t < last:
+            # --- pull the first arm until the second has its turn, or to the end of its block ---
+            arm, start = order[0], order[0] * block
+            reached = count_above(ahead.minima, start, levels[1], arm < order[1])
+            end = min(reached + ONE, block)
+            t = _write_stretch(row, t, min(t + end - places[arm], last), arm)
+            places[arm] = end
+            if reached < block:
+                _lower_first(levels, order, ahead.minima[start + reached])
+            elif t < last:
+                minimum = ahead.minima[start + block - ONE]
+                draw_ahead(bandit, parameters, np.uint64(first_run + run), arm, minimum, ahead)
+                places[arm] = ZERO
 
 
 class IndexOptions(NamedTuple):

@@ -10,11 +10,21 @@ from reference import reference_ucb, simulated
 
 from unbandit.demonstrators import UCB
 from unbandit.demonstrators.base import laid_out
+from unbandit.demonstrators.index import FEW_ARMS
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels import simulate_index
 from unbandit.kernels.compile import compiled
 from unbandit.kernels.rewards import new_ahead
-from unbandit.kernels.simulate_index import WINDOW, ArmStates, Entries, IndexOptions, pull_largest_index, sort_entries
+from unbandit.kernels.simulate_index import (
+    WINDOW,
+    ArmStates,
+    Entries,
+    IndexOptions,
+    merge_few_tapes,
+    merge_tapes,
+    pull_largest_index,
+    sort_entries,
+)
 
 
 def by_argmax(rule: UCB, instance: Instance, horizon: int, seed: int) -> np.ndarray:
@@ -35,21 +45,51 @@ INSTANCES = {
 }
 
 
+def merged(rule: UCB, instance: Instance, horizon: int, seed: int, merge=merge_tapes) -> np.ndarray:
+    actions = np.empty((1, horizon), np.uint8)
+    merge(laid_out(instance, horizon, seed), rule.parameters(horizon), 0, actions)
+    return actions
+
+
 @pytest.mark.parametrize("name", INSTANCES)
-@pytest.mark.parametrize(
-    "horizon",
-    [WINDOW - 1, WINDOW, WINDOW * 2 + 3, WINDOW * 5],
-)
+@pytest.mark.parametrize("horizon", [WINDOW - 1, WINDOW, WINDOW * 2 + 3, WINDOW * 5])
 def test_windows_join_without_a_seam(name, horizon):
     rule, instance = UCB(), INSTANCES[name]
-    assert np.array_equal(simulated(rule, instance, horizon, seed=3), by_argmax(rule, instance, horizon, seed=3))
+    expected = by_argmax(rule, instance, horizon, seed=3)
+    assert np.array_equal(merged(rule, instance, horizon, 3), expected)
+    assert np.array_equal(merged(rule, instance, horizon, 3, merge_few_tapes), expected)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("noise", [1e-6, 1.0, 1e6])
 def test_a_guide_that_is_wrong_costs_time_only(scale, noise):
     rule, instance, horizon = UCB(scale=scale), Instance([0.0, 1.0, 0.3, -1.0], noise), 70_000
-    assert np.array_equal(simulated(rule, instance, horizon, seed=8), by_argmax(rule, instance, horizon, seed=8))
+    assert np.array_equal(merged(rule, instance, horizon, 8), by_argmax(rule, instance, horizon, seed=8))
+
+
+@given(
+    st.integers(2, FEW_ARMS + 2),
+    st.sampled_from([1, 2, 3, 15, 16, 17, 33, 100, 700]),
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([Bernoulli(), 1e-6, 0.3, 1e6]),
+    st.sampled_from([1e-6, 2**0.5, 100.0]),
+    st.integers(0, 2**64 - 1),
+)
+def test_few_arms_have_their_turns(arms, horizon, spread, noise, scale, seed):
+    rule, instance = UCB(scale=scale), Instance(np.linspace(spread, 0, arms)[np.arange(arms) * 3 % arms], noise)
+    assert np.array_equal(
+        merged(rule, instance, horizon, seed, merge_few_tapes), by_argmax(rule, instance, horizon, seed)
+    )
+
+
+@pytest.mark.parametrize("horizon", [1, 3, 16, 70])
+@pytest.mark.parametrize("noise", [0.5, Bernoulli()], ids=["Gaussian", "Bernoulli"])
+def test_no_place_of_few_arms_is_out_of_bounds(horizon, noise):
+    """In plain Python, where that is an error."""
+    rule, instance = UCB(), Instance([0.4, 0.9, 0.9], noise)
+    with np.errstate(over="ignore"):  # the generator's products wrap around, as they should
+        actions = merged(rule, instance, horizon, 5, merge_few_tapes.py_func)
+    assert actions[0].tolist() == reference_ucb(rule, instance, horizon, 0, 5)
 
 
 def test_entries_may_outgrow_their_room(monkeypatch):
