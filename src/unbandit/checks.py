@@ -227,8 +227,13 @@ def did_you_mean(value: object, options: Iterable[str]) -> str | None:
     """Return the sentence that suggests the nearest of some options, if one is near."""
     if not isinstance(value, str):
         return None
-    near = difflib.get_close_matches(value.lower().replace("_", "-"), list(options), 1)
-    return f'Did you mean "{near[0]}"?' if near else None
+    near = nearest(value.lower().replace("_", "-"), options)
+    return f'Did you mean "{near}"?' if near else None
+
+
+def nearest(text: str, options: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the option that is most like a text, if one is like it; the `cutoff` is difflib's."""
+    return next(iter(difflib.get_close_matches(text, list(options), 1, cutoff)), None)
 
 
 def one_of(name: str | None, value: object, options: Iterable[str], *, also: Iterable[str] = (), **data: Any) -> str:

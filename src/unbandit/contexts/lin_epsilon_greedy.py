@@ -1,11 +1,12 @@
 """Epsilon-greedy choice with a linear model."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
 from unbandit.contexts.rule import LinearRule
-from unbandit.demonstrators.rule import Examples
+from unbandit.demonstrators.rule import EPSILON, Examples, OtherName
 from unbandit.kernels.simulate_linear import GREEDY
 
 
@@ -19,6 +20,7 @@ class LinEpsilonGreedy(LinearRule):
     """
 
     name: ClassVar[str] = "lin-epsilon-greedy"
+    called: ClassVar[Mapping[str, OtherName]] = EPSILON
     title: ClassVar[str] = "Epsilon-greedy with a linear model"
     aliases: ClassVar[tuple[str, ...]] = ("lingreedy", "lin-greedy", "lin-egreedy")
     fits: ClassVar[tuple[str, ...]] = ("epsilon",)

@@ -1,11 +1,12 @@
 """Softmax (Boltzmann) choice with a linear model."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
 from unbandit.contexts.rule import LinearRule
-from unbandit.demonstrators.rule import Examples
+from unbandit.demonstrators.rule import TEMPERATURE, Examples, OtherName
 from unbandit.kernels.simulate_linear import SOFTMAX
 
 
@@ -19,6 +20,7 @@ class LinSoftmax(LinearRule):
     """
 
     name: ClassVar[str] = "lin-softmax"
+    called: ClassVar[Mapping[str, OtherName]] = TEMPERATURE
     title: ClassVar[str] = "Softmax choice with a linear model"
     aliases: ClassVar[tuple[str, ...]] = ("lin-boltzmann",)
     fits: ClassVar[tuple[str, ...]] = ("temperature",)

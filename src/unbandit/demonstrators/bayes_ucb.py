@@ -1,12 +1,14 @@
 """Bayes-UCB of Kaufmann, Cappe and Garivier: an upper quantile of each mean's posterior, in the rule's own eyes."""
 
 import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.confidence import NoiseIndexRule
+from unbandit.demonstrators.rule import OtherName
 from unbandit.instance import Noise
 
 
@@ -26,6 +28,7 @@ class BayesUCB(NoiseIndexRule):
 
     name: ClassVar[str] = "bayes-ucb"
     fits: ClassVar[tuple[str, ...]] = ("sigma",)
+    called: ClassVar[Mapping[str, OtherName]] = {"c": OtherName("log_power")}
     title: ClassVar[str] = "Bayes-UCB"
     aliases: ClassVar[tuple[str, ...]] = ("bayesucb", "bayesian-ucb")
     proposed: ClassVar[bool] = False

@@ -1,11 +1,13 @@
 """Discounted UCB of Kocsis and Szepesvari: rewards count less with every round that passes."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples
 from unbandit.demonstrators.recent import RecentIndexRule
+from unbandit.demonstrators.rule import EXPLORATION, OtherName
 
 
 class DiscountedUCB(RecentIndexRule):
@@ -22,6 +24,7 @@ class DiscountedUCB(RecentIndexRule):
 
     name: ClassVar[str] = "discounted-ucb"
     varied: ClassVar[tuple[str, ...]] = ("exploration",)
+    called: ClassVar[Mapping[str, OtherName]] = EXPLORATION | {"gamma": OtherName("discount")}
     title: ClassVar[str] = "Discounted UCB"
     aliases: ClassVar[tuple[str, ...]] = ("d-ucb", "ducb")
     examples: ClassVar[Examples] = ({}, {"exploration": 0.5, "discount": 0.9, "ties": "random"})

@@ -1,12 +1,14 @@
 """Epsilon-greedy: mostly the arm that looks best, and now and then any."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.demonstrators.rule import EPSILON, OtherName
 from unbandit.instance import Noise
 from unbandit.kernels.compile import inlined
 
@@ -37,6 +39,7 @@ class EpsilonGreedy(RandomisedRule):
     name: ClassVar[str] = "epsilon-greedy"
     fits: ClassVar[tuple[str, ...]] = ("epsilon",)
     no_standard: ClassVar[tuple[str, ...]] = ("epsilon",)
+    called: ClassVar[Mapping[str, OtherName]] = EPSILON
     title: ClassVar[str] = "Epsilon-greedy"
     aliases: ClassVar[tuple[str, ...]] = ("egreedy", "e-greedy", "eps-greedy")
     smooth: ClassVar[bool] = False

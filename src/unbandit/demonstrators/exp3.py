@@ -1,6 +1,7 @@
 """EXP3: exponential weights for exploration and exploitation, against any sequence of rewards."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.demonstrators.rule import OtherName
 from unbandit.instance import Noise
 from unbandit.kernels.compile import inlined
 from unbandit.kernels.special import softmax_choice, softmax_share
@@ -37,6 +39,11 @@ class EXP3(RandomisedRule):
     name: ClassVar[str] = "exp3"
     fits: ClassVar[tuple[str, ...]] = ("mixing",)
     no_standard: ClassVar[tuple[str, ...]] = ("mixing",)
+    called: ClassVar[Mapping[str, OtherName]] = {
+        "gamma": OtherName("mixing"),
+        "eta": OtherName("rate"),
+        "lr": OtherName("rate"),
+    }
     title: ClassVar[str] = "EXP3, exponential weights"
     bernoulli_only: ClassVar[bool] = True
     examples: ClassVar[Examples] = (

@@ -1,11 +1,13 @@
 """KL-UCB of Garivier and Cappe, for Bernoulli and for Gaussian rewards."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.confidence import NoiseIndexRule
+from unbandit.demonstrators.rule import OtherName
 from unbandit.instance import Noise
 
 
@@ -26,6 +28,7 @@ class KLUCB(NoiseIndexRule):
 
     name: ClassVar[str] = "klucb"
     fits: ClassVar[tuple[str, ...]] = ("sigma",)
+    called: ClassVar[Mapping[str, OtherName]] = {"c": OtherName("double_log")}
     title: ClassVar[str] = "KL-UCB"
     aliases: ClassVar[tuple[str, ...]] = ("kl-ucb",)
     examples: ClassVar[Examples] = (

@@ -1,11 +1,13 @@
 """Softmax on values learnt with a learning rate: the model that behavioural scientists fit to people."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.demonstrators.rule import RATE, TEMPERATURE, OtherName
 from unbandit.instance import Noise
 from unbandit.kernels.special import expand_softmax, softmax_choice, softmax_share
 
@@ -35,6 +37,7 @@ class LearningSoftmax(RandomisedRule):
     name: ClassVar[str] = "learning-softmax"
     fits: ClassVar[tuple[str, ...]] = ("rate", "temperature")
     no_standard: ClassVar[tuple[str, ...]] = ("rate", "temperature")
+    called: ClassVar[Mapping[str, OtherName]] = RATE | TEMPERATURE
     title: ClassVar[str] = "Softmax on learnt values, as in Q-learning and Rescorla-Wagner models"
     aliases: ClassVar[tuple[str, ...]] = ("q-learning", "rescorla-wagner")
     columns: ClassVar[int] = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from inspect import Parameter, Signature, get_annotations
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, Validatio
 from unbandit import checks
 from unbandit.demonstrators.family import FIT, RuleFamily
 from unbandit.errors import Notice, ParameterError, option
+from unbandit.formatting import listed
 from unbandit.tables import html_table
 
 Examples = tuple[Mapping[str, Any], ...]  # parameters worth trying, by name
@@ -25,6 +26,34 @@ AnyRule = TypeVar("AnyRule", bound="Rule")
 
 PYDANTIC = frozenset({"model_config", "model_fields", "model_computed_fields", "model_post_init"})
 """What pydantic writes into every class."""
+
+
+class OtherName(NamedTuple):
+    """What a parameter is called elsewhere: the name here, and the power of the value elsewhere that it is here."""
+
+    name: str
+    power: int = 1
+    where: str = ""  # the formula in which it stands elsewhere, if the name alone does not say it
+
+    def said(self, called: str, value: object) -> str:
+        """Say which parameter it is, and what a number becomes."""
+        if self.power == 1:
+            return f'"{called}" is called "{self.name}" here.'
+        formula = f"1 / {called}" if self.power == -1 else f"{called}^{self.power}"
+        text = f"{f'Where {self.where},' if self.where else 'Here'} {self.name} is {formula}"
+        number = _number_in(value) if isinstance(value, str) else value
+        if not isinstance(number, int | float) or number <= 0:
+            return f"{text}."
+        return f"{text}: for {called}={number:g} write {self.name}={number**self.power:.6g}."
+
+
+RATE = {"alpha": OtherName("rate"), "lr": OtherName("rate"), "learning_rate": OtherName("rate")}
+TEMPERATURE = {"tau": OtherName("temperature"), "temp": OtherName("temperature")} | {
+    name: OtherName("temperature", -1) for name in ("beta", "inverse_temperature")
+}
+EPSILON = {"eps": OtherName("epsilon"), "e": OtherName("epsilon")}
+EXPLORATION = {"c": OtherName("exploration", 2, "the width is c sqrt(ln t / n)")}
+"""What parameters that several rules have are called elsewhere."""
 
 
 class Rule(BaseModel):
@@ -55,6 +84,9 @@ class Rule(BaseModel):
 
     varied: ClassVar[tuple[str, ...]] = ()
     """Further numbers that may be off, for `sensitivity`."""
+
+    called: ClassVar[Mapping[str, OtherName]] = {}
+    """Names that parameters have elsewhere: refused, with the name here and, where it differs, the value."""
 
     unfit: ClassVar[str] = ""
     """Why no number of the rule can be fitted from a log; nothing where one can."""
@@ -276,11 +308,13 @@ def _refusal(rule: type[Rule], error: ValidationError) -> ParameterError:
     first = error.errors()[0]
     field = str(first["loc"][0]) if first["loc"] else None
     if first["type"] == "extra_forbidden":
+        unknown = {str(each["loc"][0]): each["input"] for each in error.errors() if each["type"] == "extra_forbidden"}
+        said = [rule.called[name].said(name, value) for name, value in unknown.items() if name in rule.called]
         return ParameterError(
-            f'expected parameters among {", ".join(rule.model_fields)}; got "{field}".',
+            f"expected parameters among {', '.join(rule.model_fields)}; got {listed(list(unknown))}.",
             owner=rule.name,
             value=field,
-            remedy=checks.did_you_mean(field, rule.model_fields),
+            remedy=" ".join(said) or checks.did_you_mean(field, rule.model_fields),
         )
     message = first["msg"].removeprefix("Value error, ")
     if field is None:

@@ -1,11 +1,13 @@
 """Sliding-window UCB of Garivier and Moulines: only the last rounds count."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples
 from unbandit.demonstrators.recent import RecentIndexRule
+from unbandit.demonstrators.rule import EXPLORATION, OtherName
 
 
 class SlidingWindowUCB(RecentIndexRule):
@@ -22,6 +24,7 @@ class SlidingWindowUCB(RecentIndexRule):
 
     name: ClassVar[str] = "sliding-window-ucb"
     varied: ClassVar[tuple[str, ...]] = ("exploration", "window")
+    called: ClassVar[Mapping[str, OtherName]] = EXPLORATION | {"tau": OtherName("window")}
     title: ClassVar[str] = "Sliding-window UCB"
     aliases: ClassVar[tuple[str, ...]] = ("sw-ucb", "swucb")
     examples: ClassVar[Examples] = ({}, {"window": 40, "ties": "random"})

@@ -1,11 +1,13 @@
 """Softmax (Boltzmann) choice on sample means."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.demonstrators.rule import TEMPERATURE, OtherName
 from unbandit.instance import Noise
 from unbandit.kernels.special import expand_softmax, softmax_choice, softmax_share
 
@@ -30,6 +32,7 @@ class Softmax(RandomisedRule):
     name: ClassVar[str] = "softmax"
     fits: ClassVar[tuple[str, ...]] = ("temperature",)
     no_standard: ClassVar[tuple[str, ...]] = ("temperature",)
+    called: ClassVar[Mapping[str, OtherName]] = TEMPERATURE
     title: ClassVar[str] = "Softmax (Boltzmann) choice"
     aliases: ClassVar[tuple[str, ...]] = ("boltzmann",)
     score: ClassVar[int] = 0

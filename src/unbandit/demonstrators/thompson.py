@@ -1,6 +1,7 @@
 """Thompson sampling: pull each arm as often as it is likely to be the best, in the rule's own eyes."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
+from unbandit.demonstrators.rule import OtherName
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.compile import inlined
@@ -42,6 +44,7 @@ class Thompson(RandomisedRule):
     varied: ClassVar[tuple[str, ...]] = ("successes", "failures")
     fits: ClassVar[tuple[str, ...]] = ("sigma",)
     no_standard: ClassVar[tuple[str, ...]] = ("sigma",)
+    called: ClassVar[Mapping[str, OtherName]] = {"alpha": OtherName("successes"), "beta": OtherName("failures")}
     title: ClassVar[str] = "Thompson sampling"
     aliases: ClassVar[tuple[str, ...]] = ("ts", "thompson-sampling")
     one_draw: ClassVar[bool] = False

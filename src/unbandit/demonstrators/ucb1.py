@@ -1,12 +1,14 @@
 """UCB1 of Auer, Cesa-Bianchi and Fischer: the width grows with the logarithm of the round."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.index import RoundIndexRule, pulls_before
+from unbandit.demonstrators.rule import EXPLORATION, OtherName
 from unbandit.instance import Noise
 from unbandit.kernels.compile import inlined
 
@@ -24,6 +26,7 @@ class UCB1(RoundIndexRule):
 
     name: ClassVar[str] = "ucb1"
     fits: ClassVar[tuple[str, ...]] = ("exploration",)
+    called: ClassVar[Mapping[str, OtherName]] = EXPLORATION
     title: ClassVar[str] = "UCB1"
     uses_round: ClassVar[bool] = True
     shifts: ClassVar[bool] = True

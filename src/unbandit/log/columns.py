@@ -8,6 +8,7 @@ numbers the rounds, times put them in order.
 import re
 from collections.abc import Mapping, Sequence
 
+from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.log.labels import Refuse, is_number, listed
 from unbandit.log.sources import Columns
@@ -105,7 +106,7 @@ def _check_roles(columns: Columns) -> dict[str, str]:
         problem = ""
         same = [other for other in named if name and named[other] == name]
         if role not in ROLES:
-            problem = f'expected a role among {", ".join(ROLES)}; got "{role}".'
+            problem = f'expected a role among {", ".join(ROLES)}; got "{role}".{_meant(role, name)}'
         elif len(same) > 1:
             problem = f'expected a column of its own for each role; got "{name}" for {" and ".join(same)}.'
         elif not isinstance(name, str) or (role == "arm" and not name):
@@ -117,6 +118,22 @@ def _check_roles(columns: Columns) -> dict[str, str]:
         if problem:
             raise ParameterError(problem, parameter="columns")
     return named
+
+
+def _meant(role: object, name: object) -> str:
+    """Suggest what was meant by a role that does not exist: a role and a column the wrong way round, or a misprint."""
+    if not isinstance(role, str) or not isinstance(name, str):
+        return ""
+    if name in ROLES:
+        return f" The role comes first: write {naming(name, role)}."
+    near = role_of(role) or role_of(checks.nearest(_folded(role), [*ROLES, *(set().union(*ALIASES.values()))]) or "")
+    return f" Did you mean {naming(near, name)}?" if near else ""
+
+
+def _like_a(role: str, names: Sequence[str]) -> str | None:
+    """Return the column whose name is nearly one that a role goes by."""
+    known = {role, *ALIASES[role]}
+    return next((name for name in names if checks.nearest(_folded(name), known, 0.8)), None)
 
 
 def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogError) -> dict[str, tuple[int, ...]]:
@@ -152,6 +169,8 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
     if "arm" not in found:
         text = f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.'
         remedy = f"Say which one holds the arms with {naming('arm')}."
+        if near := _like_a("arm", names):
+            remedy = f"Did you mean {naming('arm', near)}?"
         if len(names) == 1 or any(map(may_be_data, names)):
             remedy += f" If the first row is data and not the names of columns, read the file with {_NO_HEADER}."
         raise refuse(text, column="arm", remedy=remedy)
@@ -176,7 +195,10 @@ def _positions(role: str, name: str, names: Sequence[str], refuse: Refuse) -> tu
             raise refuse(text, column=name, value=name, remedy=f"Name them with {naming(role, 'NAME+NAME')}.")
         return tuple(at for part in parts for at in _positions(role, part, names, refuse))
     text = f'expected a column "{name}" for {role}; the table has {_quoted(names)}.'
-    raise refuse(text, column=name, value=name, remedy=f"Name one of these with {naming(role)}.")
+    near = checks.nearest(name.lower(), [each.lower() for each in names])
+    meant = next((each for each in names if each.lower() == near), None)
+    remedy = f"Name one of these with {naming(role)}." if meant is None else f"Did you mean {naming(role, meant)}?"
+    raise refuse(text, column=name, value=name, remedy=remedy)
 
 
 def _recognised(

@@ -11,6 +11,7 @@ from scipy import stats
 from unbandit import posterior
 from unbandit.demonstrators import (
     EXP3,
+    UCB1,
     EpsilonGreedy,
     LearningSoftmax,
     RandomisedRule,
@@ -21,6 +22,7 @@ from unbandit.demonstrators import (
     parse_rule,
     rules,
 )
+from unbandit.demonstrators.base import linear_rules
 from unbandit.errors import InferenceError, ParameterError
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels.formula import choose, probability
@@ -245,3 +247,41 @@ def test_what_they_reveal():
     assert Uniform.reveals == "nothing"
     assert {rule.reveals for rule in (Thompson, EpsilonGreedy, Softmax, LearningSoftmax, EXP3)} == {"values"}
     assert math.isclose(chances(Uniform(), PULLS, SUMS, 3).sum(), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("q-learning:alpha=0.1", '"alpha" is called "rate" here.'),
+        (
+            "learning-softmax:lr=0.1,beta=4",
+            '"lr" is called "rate" here. Here temperature is 1 / beta: for beta=4 write',
+        ),
+        ("learning-softmax:beta=4", "for beta=4 write temperature=0.25."),
+        ("softmax:beta=fit", "Here temperature is 1 / beta."),
+        ("softmax:beta=0", "Here temperature is 1 / beta."),
+        ("softmax:tau=0.3", '"tau" is called "temperature" here.'),
+        ("epsilon-greedy:eps=0.1", '"eps" is called "epsilon" here.'),
+        ("exp3:gamma=0.1", '"gamma" is called "mixing" here.'),
+        ("ucb1:c=3", "Where the width is c sqrt(ln t / n), exploration is c^2: for c=3 write exploration=9."),
+        ("ucb:c=3", 'got "c".'),
+        ("softmax:temperatur=3", 'Did you mean "temperature"?'),
+    ],
+)
+def test_parameters_by_their_names_elsewhere(text, said):
+    with pytest.raises(ParameterError) as refused:
+        parse_rule(text)
+    assert said in str(refused.value)
+
+
+def test_conversions_of_other_names_keep_the_rule():
+    assert UCB1(exploration=9).index(0.5, 4, 100, 1_000) == pytest.approx(0.5 + 3 * np.sqrt(np.log(100) / 4))
+    memory = np.array([[0.0, 0.3], [0.0, 0.5]])
+    shares = chances(LearningSoftmax(temperature=0.25), np.array([1, 1]), memory, 3)
+    assert shares[1] / shares[0] == pytest.approx(math.exp(4 * (0.5 - 0.3)))
+
+
+@pytest.mark.parametrize("rule", [*rules().values(), *linear_rules().values()], ids=lambda rule: rule.name)
+def test_names_elsewhere_stand_for_parameters_of_the_rule(rule):
+    assert {each.name for each in rule.called.values()} <= set(rule.model_fields)
+    assert not set(rule.called) & set(rule.model_fields)

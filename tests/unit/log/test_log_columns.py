@@ -261,3 +261,27 @@ def test_names_with_characters_that_nobody_sees() -> None:
     assert "re\\xadward" in log.notices[1]
     with pytest.raises(LogError, match=r'the table has "a\\u200brms", "a\\xa0b"'):
         ActionLog.from_bytes("a\u200brms,a\u00a0b\nA,1\nB,2\n".encode(), columns={"arm": "x"})
+
+
+@pytest.mark.parametrize(
+    ("names", "columns", "said"),
+    [
+        (["picked"], {"choise": "picked"}, 'got "choise". Did you mean --columns arm=picked?'),
+        (["picked"], {"choice": "picked"}, 'got "choice". Did you mean --columns arm=picked?'),
+        (["picked"], {"picked": "arm"}, 'got "picked". The role comes first: write --columns arm=picked.'),
+        (["picked", "Trial 1"], {"arm": "pickd"}, "Did you mean --columns arm=picked?"),
+        (["picked", "block"], {"arm": "xyz"}, "Name one of these with --columns arm=NAME."),
+        (["round", "Choise"], None, "Did you mean --columns arm=Choise?"),
+        (["round", "picked"], None, "Say which one holds the arms with --columns arm=NAME."),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_suggested(names, columns, said) -> None:
+    with pytest.raises((LogError, ParameterError)) as refused:
+        find_columns(names, columns)
+    assert said in refused.value.said(shell_option)
+
+
+def test_a_role_like_no_other_has_no_suggestion() -> None:
+    with pytest.raises(ParameterError) as refused:
+        find_columns(["arm"], {"xyz": "block"})
+    assert refused.value.said(shell_option).endswith('got "xyz".')
