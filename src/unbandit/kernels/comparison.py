@@ -10,7 +10,7 @@ import numpy as np
 from numba.extending import overload
 
 from unbandit.kernels.bracket import Looks, bracket_delayed_arm, bracket_eliminated_arm, bracket_index_arm
-from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import CALLED, Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import PowerWidth
 from unbandit.kernels.intervals import Verdicts
 from unbandit.kernels.procedures import (
@@ -42,7 +42,7 @@ def rule_of(rules: Any, which: int) -> Any:
     return PowerWidth(rules.factor, rules.growth[which]) if isinstance(rules, PowerWidths) else rules
 
 
-@overload(rule_of, strict=False)
+@overload(rule_of, strict=False, jit_options=CALLED)
 def _rule_by_type(rules: Any, which: Any) -> Any:
     if getattr(rules, "instance_class", None) is PowerWidths:
         return lambda rules, which: PowerWidth(rules.factor, rules.growth[which])

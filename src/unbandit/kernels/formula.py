@@ -21,7 +21,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from unbandit.kernels.compile import Integers, Numbers, called, digest_of, inlined
+from unbandit.kernels.compile import CALLED, Integers, Numbers, called, digest_of, inlined
 
 Formula = Callable[..., Any]
 
@@ -124,17 +124,17 @@ def _width_of(parameters: Any) -> Formula | None:
     return _WIDTHS.get(kind)
 
 
-@overload(width_value, strict=False)
+@overload(width_value, strict=False, jit_options=CALLED)
 def _width_by_type(parameters: Any, pulls: Any) -> Any:
     return _width_of(parameters)
 
 
-@overload(index_value, strict=False)
+@overload(index_value, strict=False, jit_options=CALLED)
 def _index_by_type(parameters: Any, mean: Any, pulls: Any, round: Any) -> Any:
     return None if _width_of(parameters) is None else _additive_index
 
 
-@overload(mean_value, strict=False)
+@overload(mean_value, strict=False, jit_options=CALLED)
 def _mean_by_type(parameters: Any, index: Any, pulls: Any, round: Any) -> Any:
     return None if _width_of(parameters) is None else _additive_mean
 
@@ -166,7 +166,7 @@ def _register(formulas: dict[str, Formula]) -> str:
     marker = f"formula_{name}_{digest_of(text=repr(digests))}".replace(".", "_").replace("<", "").replace(">", "")
     _known[marker] = formulas
     for seam, formula in formulas.items():
-        overload(_SEAMS[seam], strict=False)(_chooser(marker, formula))
+        overload(_SEAMS[seam], strict=False, jit_options=CALLED)(_chooser(marker, formula))
     return marker
 
 

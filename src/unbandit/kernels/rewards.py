@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of, reward, reward_from_word
-from unbandit.kernels.compile import Numbers, Words, called, inlined
+from unbandit.kernels.compile import INLINED, Numbers, Words, called, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.rng import philox
 
@@ -170,7 +170,7 @@ def _draw_in_vectors(
         _fill_normal(pull >> ONE, fixed, bandit.table, (mean, bandit.sigma), out, at)
 
 
-@overload(draw_rewards, strict=False, jit_options={"error_model": "numpy", "forceinline": True})
+@overload(draw_rewards, strict=False, jit_options=INLINED)
 def _compiled_draw(*_: Any) -> Any:
     return _draw_in_vectors
 
