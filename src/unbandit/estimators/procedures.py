@@ -223,7 +223,9 @@ def compare_naive(pulls: Counts, horizon: Horizon, constant: float) -> Compariso
     """Return the naive estimate, which needs no rule: `constant sqrt(ln T / n_i)`."""
     result = Comparison.empty(pulls.shape)
     horizons = np.ascontiguousarray(np.broadcast_to(np.asarray(horizon, np.float64), len(pulls)))
-    kernels.compare_naive(horizons, float(constant), _fixed(pulls), result.best, result.verdict, result.numbers)
+    kernels.compare_naive.for_work(pulls.size)(
+        horizons, float(constant), _fixed(pulls), result.best, result.verdict, result.numbers
+    )
     return result
 
 
@@ -304,7 +306,7 @@ def _procedure_2(
 
     additive = isinstance(rule, AdditiveIndexRule)
     parameters = _widths(rule, horizon, pulls, counts) if additive else rule.parameters(int(horizon))
-    kernels.compare_index(
+    kernels.compare_index.for_work(pulls.size)(
         parameters, assumed, READINGS[method], pulls, last, own, of_best, rounds, looks, result.best, result.verdict,
         result.numbers, result.at_the_end,
     )  # fmt: skip
@@ -336,7 +338,7 @@ def _procedure_1(
         return 2 * pulls, 2 * before, pulls + most, 2 * np.maximum(most - 1, pulls)
 
     parameters = _widths(rule, horizon, pulls, half_pulls, parts=2)
-    kernels.compare_elimination(
+    kernels.compare_elimination.for_work(pulls.size)(
         parameters, assumed, READINGS[method], _fixed(pulls), _fixed(before), np.ascontiguousarray(gone), result.best,
         result.verdict, result.numbers,
     )  # fmt: skip
@@ -431,7 +433,9 @@ def intervals(comparison: Comparison, noise: Noise, anchor: Anchor | None, z: fl
     demonstrations, arms = comparison.verdict.shape
     ends, means = np.empty((4, demonstrations, arms)), np.empty((3, 0 if anchor is None else demonstrations, arms))
     assumed = assumptions(anchor=anchor, noise=noise, z=z)
-    fill_intervals(assumed, comparison.best, comparison.verdict, comparison.numbers, ends, means)
+    fill_intervals.for_work(comparison.best.size)(
+        assumed, comparison.best, comparison.verdict, comparison.numbers, ends, means
+    )
     return Intervals(*ends, *means)
 
 

@@ -109,7 +109,7 @@ def predict(
         added_width = rule.width(np.arange(1.0, actions.size + 1), horizon)
         offsets[pulls > 0] = added_width[pulls[pulls > 0] - 1]
     else:
-        index_offsets(rule.parameters(horizon), steps, arms, offsets)
+        index_offsets.for_work(offsets.size)(rule.parameters(horizon), steps, arms, offsets)
     offsets += 0.0 if means is None else means
     if drift is not None:
         offsets[:, drift[0]] += drift[1] / horizon * _mean_round(steps, drift[0])

@@ -10,7 +10,7 @@ import numpy as np
 from numba.extending import overload
 
 from unbandit.kernels.bracket import Looks, bracket_delayed_arm, bracket_eliminated_arm, bracket_index_arm
-from unbandit.kernels.compile import CALLED, Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import CALLED, Integers, Marks, Numbers, called, compiled_late, inlined
 from unbandit.kernels.formula import PowerWidth
 from unbandit.kernels.intervals import Verdicts
 from unbandit.kernels.procedures import (
@@ -72,7 +72,7 @@ def _best_mean(
     return mean if math.isfinite(mean) else math.nan
 
 
-@compiled
+@compiled_late(spared=200)  # arms
 def compare_index(
     rules: Any, assumed: Assumptions, reading: int, pulls: Integers, last: Integers, own: Integers, of_best: Integers,
     rounds: Integers, looks: Integers | None, best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers,
@@ -144,7 +144,7 @@ def compare_index(
                 at_the_end[d, arm] = further
 
 
-@compiled
+@compiled_late(spared=200)  # arms
 def compare_elimination(
     rules: Any, assumed: Assumptions, reading: int, pulls: Integers, before: Integers, gone: Marks, best: Marks,
     verdict: Verdicts, numbers: Numbers,
@@ -168,7 +168,7 @@ def compare_elimination(
             _fill(compared, d, arm, verdict, numbers)
 
 
-@compiled
+@compiled_late(spared=200)  # arms
 def compare_naive(
     horizons: Numbers, constant: float, pulls: Integers, best: Marks, verdict: Verdicts, numbers: Numbers
 ) -> None:

@@ -122,6 +122,52 @@ def compiled(function: Function) -> Function:
             numba.config.CACHE_DIR = before
 
 
+class Sparing:
+    """A kernel that is compiled only once it has much to do; until then it runs as plain Python, with the same results.
+
+    Each has a number of units of work that take about as long in Python as the kernel takes to be loaded.
+    """
+
+    def __init__(self, kernel: Any, spared: int, plain: Callable[..., Any]) -> None:
+        self.kernel, self.left, self.plain = kernel, spared, plain
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled kernel."""
+        return self.kernel(*arguments)
+
+    def for_work(self, units: int) -> Callable[..., Any]:
+        """Return how to call it for some units of work."""
+        self.left -= units
+        return self._run_plain if self.left >= 0 else self.kernel
+
+    def _run_plain(self, *arguments: Any) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                return self.plain(*map(_plain_record, arguments))
+        except (
+            ArithmeticError,
+            ValueError,
+        ):  # where Python raises an error, compiled code goes on with NaN or infinity
+            return self.kernel(*arguments)
+
+
+class _PlainRecord:
+    """The numbers of a record as Python's own, which are faster to read."""
+
+    def __init__(self, record: np.record) -> None:
+        self.dtype = record.dtype
+        self.__dict__.update(zip(record.dtype.names or (), record.tolist(), strict=True))
+
+
+def _plain_record(argument: Any) -> Any:
+    return _PlainRecord(argument) if isinstance(argument, np.record) else argument
+
+
+def compiled_late(spared: int, plain: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Sparing]:
+    """Compile a function once it has more than `spared` units of work; `plain` is a faster form of it in Python."""
+    return lambda function: Sparing(compiled(function), spared, plain or function)
+
+
 def inlined(function: Function) -> Function:
     """Let compiled loops call `function`, always inlined; the function itself stays plain Python.
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import Marks, Numbers, called, compiled_late, inlined
 from unbandit.kernels.procedures import BEST, BEST_ARM, BOUNDED, Assumptions, Compared
 from unbandit.kernels.special import log_normal_cdf
 
@@ -118,7 +118,7 @@ def _taken(verdict: Verdicts, numbers: Numbers, d: int, arm: int) -> Compared:
     )  # fmt: skip
 
 
-@compiled
+@compiled_late(spared=200)  # arms
 def fill_intervals(
     assumed: Assumptions, best: Marks, verdict: Verdicts, numbers: Numbers, ends: Numbers, means: Numbers
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import Integers, Marks, Words, called, compiled, inlined
+from unbandit.kernels.compile import Integers, Marks, Words, called, compiled, compiled_late, inlined
 
 LANES = 8  # tables counted side by side, so that a run of one arm does not wait for its own last increment
 FEW_ARMS = 15  # arms whose counters fit in a word, four bits each, beside one for codes of no arm
@@ -198,7 +198,7 @@ def find_switches_ahead(
         own[arm] = own[arm] if of_best[arm] > 0 else 0
 
 
-@compiled
+@compiled_late(spared=50_000)  # rows
 def tally_runs(
     codes: Codes, starts: Integers, who: Integers, lengths: Integers, torn: Marks,
     pulls: Integers, first: Integers, last: Integers, own: Integers, of_best: Integers, rounds: Integers,

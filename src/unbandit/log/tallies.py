@@ -256,7 +256,7 @@ def tally(
         runs = codes[offsets[start] : offsets[stop]], offsets[start : stop + 1] - offsets[start], np.arange(count)
         if not known:
             torn, grids = np.zeros(count, np.bool_), (*part.counted, *part.at_switching)
-            if not tally_runs(*runs, np.zeros(count, np.int64), torn, *grids):
+            if not tally_runs.for_work(runs[0].size)(*runs, np.zeros(count, np.int64), torn, *grids):
                 return False
         if need == "epochs":
             (passed, broken, broken_arm), marks = part.turns, no_marks(count)

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
-from unbandit.kernels.formula import index_value
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, compiled_late, inlined
+from unbandit.kernels.formula import index_value, meaning
 from unbandit.kernels.smc.cloud import (
     LEVELS,
     PARTICLES,
@@ -45,7 +45,15 @@ WIDENED = (0.0005, 0.015, 0.25, 1.0, 4.0, 16.0)  # the prior variance, times the
 ASKED = 24  # particles that predict arms which were not chosen
 
 
-@compiled
+def _plain_offsets(parameters: Any, steps: Steps, arms: int, offsets: Numbers) -> None:
+    formula, pulls = meaning(parameters)["index_value"], [0] * arms
+    rows = zip(steps.arm.tolist(), steps.count.tolist(), steps.round.tolist(), strict=True)
+    for step, (arm, count, round) in enumerate(rows):
+        offsets[step] = [formula(parameters, 0.0, number, round) if number else 0.0 for number in pulls]
+        pulls[arm] += count
+
+
+@compiled_late(spared=100_000, plain=_plain_offsets)  # indices
 def index_offsets(parameters: Any, steps: Steps, arms: int, offsets: Numbers) -> None:
     """Fill in every arm's index over its sample mean before each step, (steps, arms); 0 before its first pull."""
     pulls = np.zeros(arms, np.int64)
