@@ -112,12 +112,7 @@ def compiled(function: Function) -> Function:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(CACHE_DIRECTORY or "")
         try:
-            return cast(
-                Function,
-                numba.njit(
-                    cache=CACHE_DIRECTORY is not None, no_cpython_wrapper=False, nogil=True, error_model="numpy"
-                )(function),
-            )
+            return cast(Function, numba.njit(cache=CACHE_DIRECTORY is not None, **_OPTIONS)(function))
         finally:
             numba.config.CACHE_DIR = before
 
