@@ -40,7 +40,7 @@ Marks = NDArray[np.bool_]
 _lock = threading.Lock()
 
 
-class _Part(JITCodeLibrary):
+class _PartLibrary(JITCodeLibrary):
     """The code of a function that is only called by kernels: linked into theirs, and never run by itself."""
 
     def finalize(self) -> None:
@@ -56,7 +56,7 @@ class _PartLowering(NativeLowering):
     _name = "part_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         super().run_pass(state)
         name: Any = [].append  # numba knows functions by an address that Python could call
