@@ -137,12 +137,14 @@ def _pieces(answer: ContextEstimate) -> list[str]:
 
 def _print(answer: ContextEstimate) -> None:
     """Print what is known of each learner, and predictions."""
-    from unbandit.formatting import number
+    from unbandit.formatting import number, short_numbers
 
     out, found = printer.console(), answer.posterior
     rounds = sum(each.rounds for each in answer.posteriors.values())
     learners = f", {len(answer.posteriors):,} demonstrations, each a learner of its own" if answer.several else ""
-    out.print(f"{found.rule}, {rounds:,} rounds{learners}, {found.level * 100:g}% intervals", style="bold")
+    out.print(
+        f"{short_numbers(found.rule)}, {rounds:,} rounds{learners}, {found.level * 100:g}% intervals", style="bold"
+    )
     shown = list(answer.posteriors.items())[: printer.MOST_TABLES]
     for name, each in shown:
         if answer.several:

@@ -14,6 +14,7 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.options import EstimateCommand
 from unbandit.errors import LogError, NotIdentifiable, ParameterError, UnbanditError, option, phrase, shell_option
+from unbandit.formatting import short_numbers
 
 if TYPE_CHECKING:
     from unbandit.estimators.streaming import StreamingEstimate
@@ -236,7 +237,7 @@ class _Printer:
             typer.echo(json.dumps(answer.to_dict(shell_option), allow_nan=False))
             return
         rounds = f"{self._streaming.log.lengths.sum():,} rounds"
-        printer.print_estimate(answer, f"{answer.rule}, method {answer.method}, after {rounds}")
+        printer.print_estimate(answer, f"{short_numbers(answer.rule)}, method {answer.method}, after {rounds}")
         for notice in self._follower.notices:
             self._print_once(f"note: {phrase(notice.text, shell_option)}")
         printer.print_notices(

@@ -103,7 +103,7 @@ def posterior(
         printer.insist(found.check, strict)
         return
     out = printer.console()
-    out.print(f"{found.rule}, prior {found.prior}, {level * 100:g}% intervals", style="bold")
+    out.print(f"{short_numbers(found.rule)}, prior {found.prior}, {level * 100:g}% intervals", style="bold")
     out.print(_posterior_table(found, level))
     margin = f" by {by:g} or more" if by else ""
     for row in beaten:
@@ -303,17 +303,20 @@ def _print_answer(
             soft_wrap=True,
         )
         out.print(f"Taken: all candidates equally likely before, {rewards}, prior {asked.prior}.", soft_wrap=True)
-    reasons = ((each.name, phrase(each.reason, shell_option)) for each in answer.candidates if each.reason)
+    reasons = (
+        (short_numbers(each.name), phrase(each.reason, shell_option)) for each in answer.candidates if each.reason
+    )
     for names, reason in by_reason(reasons).items():
         out.print(f"{names}: {reason}")
     table = answer.value_table(level)
     if table is not None:
         assert answer.values is not None
-        out.print(f"\nWhat the arms were worth under {answer.values.rule}, {level * 100:g}% intervals", style="bold")
+        rule = short_numbers(answer.values.rule)
+        out.print(f"\nWhat the arms were worth under {rule}, {level * 100:g}% intervals", style="bold")
         out.print(_value_table(table))
     for name, values in tables.items():
         if values is not None:
-            where = f"demonstration {shown(name)} under {' or '.join(answer.left)}"
+            where = f"demonstration {shown(name)} under {short_numbers(' or '.join(answer.left))}"
             out.print(f"\nWhat the arms were worth in {where}, {level * 100:g}% intervals", style="bold")
             out.print(_value_table(values))
     if answer.surprises:
@@ -351,7 +354,7 @@ def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, .
     behind = answer.leading.evidence.value - candidate.evidence.value
     probability = f"{candidate.probability:.3f}" if candidate.probability >= 0.0005 else "< 0.001"
     return (
-        candidate.name,
+        short_numbers(candidate.name),
         "-" if answer.question.alone else probability,
         "-" if candidate is answer.leading or behind < 0 else times(behind),
         fits,
@@ -425,7 +428,7 @@ def _print_population(found: "Population") -> None:
     out = printer.console()
     ends = f"{found.level * 100:g}% interval"
     people = counted(len(found.participants), "participant")
-    out.print(f"{found.rule}, {people}, {counted(int(found.rounds.sum()), 'choice')}", style="bold")
+    out.print(f"{short_numbers(found.rule)}, {people}, {counted(int(found.rounds.sum()), 'choice')}", style="bold")
     headings = [("typical participant", TEXT), ("value", NUMBER), (ends, WORD), ("two thirds of them", WORD)]
     headings += [("shrinkage", NUMBER)]
     rows = [

@@ -278,9 +278,11 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     """Print the table of every demonstration, or of the first few of many."""
     import numpy as np
 
+    from unbandit.formatting import short_numbers
+
     out = console()
     intervals = any(np.isfinite(ends).any() for ends in (estimate.columns.gap_low, estimate.columns.gap_high))
-    head = f"{estimate.rule}, method {estimate.method}"
+    head = f"{short_numbers(estimate.rule)}, method {estimate.method}"
     out.print(title or (f"{head}, {estimate.level * 100:g}% intervals" if intervals else head), style="bold")
     summary = summary_of_many(estimate)
     if summary:

@@ -9,6 +9,7 @@ from typer import Option
 from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.output import MOST_LINES, NUMBER, TEXT, WORD
+from unbandit.formatting import short_numbers
 
 if TYPE_CHECKING:
     from unbandit.planning import Leak, Plan
@@ -60,7 +61,7 @@ def plan(
     if not printer.deliver(answer, output, as_json):
         return
     out = printer.console()
-    out.print(f"{answer.rule} on {answer.instance}: every gap to within {answer.within:g}", style="bold")
+    out.print(f"{short_numbers(answer.rule)} on {answer.instance}: every gap to within {answer.within:g}", style="bold")
     numbers = printer.columns(NUMBER, "theory: rounds", "regret", "simulated: rounds", "regret")
     out.print(printer.new_table([("arm", TEXT), ("gap", NUMBER), ("known by", WORD), *numbers], _plan_rows(answer)))
     printer.say_left_out(out, len(answer.needs), "lines")
@@ -130,7 +131,7 @@ def leak(
     if not printer.deliver(answer, output, as_json):
         return
     out = printer.console()
-    title = f"{answer.rule} on {answer.instance}, {answer.horizon:,} rounds: what the log reveals"
+    title = f"{short_numbers(answer.rule)} on {answer.instance}, {answer.horizon:,} rounds: what the log reveals"
     out.print(title, style="bold")
     numbers = printer.columns(NUMBER, "gap", "pulls", "estimated", "RMSE", "equivalent", "of its pulls")
     out.print(printer.new_table([("arm", TEXT), *numbers], _leak_rows(answer)))

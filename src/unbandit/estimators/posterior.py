@@ -13,6 +13,7 @@ from unbandit.demonstrators import RandomisedRule
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.procedures import Anchor, Answer, Request
+from unbandit.formatting import short_numbers
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
 from unbandit.inference.conventions import Convention
 from unbandit.inference.hidden import infer_hidden
@@ -255,7 +256,7 @@ def best_notice(found: Posterior) -> Notice:
 def _notes(found: Posterior) -> list[Notice]:
     """Say how sure the best arm is, and how probable the record was."""
     evidence = (
-        f"The logarithm of the record's probability under {found.rule} is {found.log_evidence:.1f} "
+        f"The logarithm of the record's probability under {short_numbers(found.rule)} is {found.log_evidence:.1f} "
         f"(Monte-Carlo error {found.log_evidence_error:.1f})."
     )
     return [best_notice(found), Notice("evidence", evidence)]

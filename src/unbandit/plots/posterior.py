@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.formatting import label as short
+from unbandit.instance import Bernoulli
 from unbandit.plots import parts
 from unbandit.plots.estimate import AXIS_LABELS
 from unbandit.plots.parts import INK, LINES, PALETTE, Look, Numbers, panels, styled
@@ -28,8 +29,9 @@ GRID_POINTS = 200
 
 
 def densities(
-    posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, float] | None = None, ax: Axes | None = None
-) -> Any:
+    posterior: Posterior, *, gaps: bool = True, truth: Mapping[str, float] | None = None, ax: Axes | None = None,
+    unit: float = 1.0,
+) -> Any:  # fmt: skip
     """Draw the posterior density of every arm's gap, or mean, the best on top.
 
     Below each density lies its 95% interval, with a dot at the median. A gap is exactly 0 where the arm is the best:
@@ -45,6 +47,8 @@ def densities(
         The gap, or mean, of each arm where it is known.
     ax
         Axes to draw into, which are then returned; default a new figure.
+    unit
+        By what the draws were multiplied: means of rewards of 0 and 1 lie between 0 and this number.
     """
     all_gaps = posterior.gaps.reshape(-1, len(posterior.arms))
     draws = all_gaps if gaps else posterior.means.reshape(-1, len(posterior.arms))
@@ -58,9 +62,10 @@ def densities(
         axes.set_ylim(len(shown) - 0.75, -0.95)
         span = parts.span_of(np.quantile(draws[:, shown], [0.002, 0.998], axis=0).ravel(), true)
         parts.put_scale(axes, "x", parts.even_ticks(*span), AXIS_LABELS["gap" if gaps else "mean"])
-        grid = np.linspace(*span, GRID_POINTS)
+        least, most = _support(posterior, gaps=gaps, unit=unit)
+        grid = np.linspace(max(span[0], least), min(span[1], most), GRID_POINTS)
         for place, arm in enumerate(shown):
-            _draw_density(axes, place, draws[:, arm], grid, gaps=gaps)
+            _draw_density(axes, place, draws[:, arm], grid, (least, most), gaps=gaps)
         fewer = len(shown) < len(posterior.arms)
         entries: list[tuple[Look, str]] = [({}, f"{len(shown)} of {len(posterior.arms):,} arms")] * fewer
         if np.isfinite(true).any():
@@ -71,11 +76,20 @@ def densities(
     return layout.drawn
 
 
-def _draw_density(axes: Axes, place: int, values: Numbers, grid: Numbers, *, gaps: bool) -> None:
+def _support(posterior: Posterior, *, gaps: bool, unit: float) -> tuple[float, float]:
+    """Return the ends between which values can lie."""
+    if isinstance(posterior.noise, Bernoulli):
+        return 0.0, abs(unit)
+    return (0.0, np.inf) if gaps else (-np.inf, np.inf)
+
+
+def _draw_density(
+    axes: Axes, place: int, values: Numbers, grid: Numbers, ends: tuple[float, float], *, gaps: bool
+) -> None:
     """Draw one arm's density above its row, and its median and 95% interval on it."""
     colour, marker = (PALETTE["best"], "D") if place == 0 else (PALETTE["estimated"], "o")
     low, median, high = np.quantile(values, [0.025, 0.5, 0.975])
-    heights = density(values[values > 0] if gaps else values, grid, floor=0.0 if gaps else None)
+    heights = density(values[values > 0] if gaps else values, grid, ends)
     continuous = float((values > 0).mean()) if gaps else 1.0
     if continuous < 0.98:
         stem = [place, place - DENSITY_HEIGHT * (1 - continuous)]
@@ -92,8 +106,8 @@ def _percent(share: float) -> str:
     return "<1%" if share < 0.005 else ">99%" if share >= 0.995 else f"{share:.0%}"
 
 
-def density(values: Numbers, grid: Numbers, floor: float | None) -> Numbers:
-    """Return the kernel density of draws on a grid, scaled to a maximum of 1; mass below a floor is reflected.
+def density(values: Numbers, grid: Numbers, ends: tuple[float, float] = (-np.inf, np.inf)) -> Numbers:
+    """Return the kernel density of draws on a grid, scaled to a maximum of 1; mass beyond the ends is reflected.
 
     By histogram and convolution, since `scipy.stats.gaussian_kde` evaluates every draw at every point of the grid.
     """
@@ -102,13 +116,13 @@ def density(values: Numbers, grid: Numbers, floor: float | None) -> Numbers:
     deviation, step = float(values.std()), float(grid[1] - grid[0])
     quartiles = float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
     width = max(0.9 * min(deviation, quartiles or deviation) * values.size**-0.2, step)  # Silverman's rule
-    mirrored = values if floor is None else np.concatenate([values, 2 * floor - values])
-    counts, _ = np.histogram(mirrored, bins=np.append(grid - step / 2, grid[-1] + step / 2))
+    mirrored = np.concatenate([values, *(2 * end - values for end in ends if np.isfinite(end))])
     reach = int(4 * width / step) + 1
+    edges = grid[0] + step * (np.arange(-reach, grid.size + reach + 1) - 0.5)
+    counts, _ = np.histogram(mirrored, bins=edges)
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
-    smooth = np.convolve(counts, kernel)[reach : reach + grid.size]
-    if floor is not None:
-        smooth = np.where(grid < floor, 0.0, smooth)
+    smooth = np.convolve(counts, kernel, mode="valid")
+    smooth = np.where((grid < ends[0]) | (grid > ends[1]), 0.0, smooth)
     return np.asarray(smooth / max(float(smooth.max()), 1e-300))
 
 

@@ -392,7 +392,7 @@ def _densities(data: FigureData) -> ReportFigure:
             f"best with probability {number(chance[arm], 3)}."
         )
     return as_figure(
-        lambda: _labelled(plots.densities(posterior, gaps=gaps, truth=data.truth or None), "x", data),
+        lambda: _labelled(plots.densities(posterior, gaps=gaps, truth=data.truth or None, unit=data.factor), "x", data),
         "densities",
         f"How plausible each {'gap' if gaps else 'mean'} is",
         "A hill for each arm: the higher, the more plausible. Narrow hills are well known, wide ones are not.",

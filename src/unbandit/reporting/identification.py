@@ -14,7 +14,19 @@ from unbandit import checks
 from unbandit.errors import AssumptionWarning, Audience, InferenceError, NotIdentifiable, phrase, python_option
 from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
 from unbandit.estimators.posterior import posterior_row
-from unbandit.formatting import by_reason, capitalise, counted, joined, number, probability, quoted, share, shown, times
+from unbandit.formatting import (
+    by_reason,
+    capitalise,
+    counted,
+    joined,
+    number,
+    probability,
+    quoted,
+    share,
+    short_numbers,
+    shown,
+    times,
+)
 from unbandit.identification import Identification, identify
 from unbandit.identification.evidence import Contender
 from unbandit.identification.values import said_of_parameters
@@ -204,7 +216,7 @@ def _candidate_rows(found: Identification) -> list[dict[str, str]]:
         behind = best - each.evidence.value
         rows.append(
             {
-                "name": each.name,
+                "name": short_numbers(each.name),
                 "probability": "–" if found.question.alone else probability(each.probability),
                 "behind": "" if each is found.leading or behind <= 0 else times(behind),
                 "fits": f"yes, {each.check.chance}" if each.check.verdict == "fits" else "not checked",
@@ -229,7 +241,7 @@ def _ruled_out(found: Identification, audience: Audience) -> dict[str, str]:
             reason = (
                 each.reason or f"the log is {times(behind)} times less probable under it than under {leading.name}."
             )
-            reasons.append((each.name, capitalise(phrase(reason, audience))))
+            reasons.append((short_numbers(each.name), capitalise(phrase(reason, audience))))
     return by_reason(reasons)
 
 

@@ -234,5 +234,6 @@ def templates(package: str, folder: str = "") -> Environment:
         loader=PackageLoader(package, folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"counted": counted, "shown": shown, "file_name": lambda path: Path(path).name}
+    environment.filters |= {"counted": counted, "shown": shown, "short_numbers": short_numbers}
+    environment.filters["file_name"] = lambda path: Path(path).name
     return environment

@@ -12,7 +12,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import AssumptionWarning, Audience, python_option
 from unbandit.estimators.arguments import as_log
-from unbandit.formatting import counted, interval, joined, number, share, shown
+from unbandit.formatting import counted, interval, joined, number, share, short_numbers, shown
 from unbandit.hierarchy import Population, population
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
@@ -164,7 +164,7 @@ def _assumptions(found: Population) -> dict[str, str]:
     noise = "rewards of 0 and 1" if isinstance(found.noise, Bernoulli) else f"sigma {number(found.noise.sigma, 3)}"
     free = joined([each.name for each in found.parameters])
     return {
-        "rule": f"Every participant chose by {found.rule}; only {free} differ. That is not checked here.",
+        "rule": f"Every participant chose by {short_numbers(found.rule)}; only {free} differ. This is not checked.",
         "population": "Parameters are draws from a normal population on their scales, independent of each other.",
         "bandits": "Every participant has a bandit with values of their own, which do not change.",
         "rewards": f"Noise of a reward: {noise}; prior on every arm's mean: {found.prior}.",

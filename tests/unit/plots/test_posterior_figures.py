@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from figure_tools import drawn, words
 
-from unbandit import ActionLog, Instance, ParameterError, Thompson, posterior
+from unbandit import ActionLog, Instance, ParameterError, Thompson, plots, posterior
 from unbandit.plots.posterior import density
 
 
@@ -72,15 +74,36 @@ def test_a_density_follows_the_draws():
     draws = np.random.default_rng(1).normal(2.0, 0.5, 20_000)
     grid = np.linspace(0, 4, 200)
     exact = np.exp(-0.5 * ((grid - 2) / 0.5) ** 2)
-    assert np.abs(density(draws, grid, None) - exact).max() < 0.05
+    assert np.abs(density(draws, grid) - exact).max() < 0.05
 
 
 def test_a_density_does_not_fall_off_at_its_floor():
     draws = np.abs(np.random.default_rng(1).normal(0.0, 0.5, 20_000))
     grid = np.linspace(-0.5, 2, 200)
-    smooth = density(draws, grid, 0.0)
+    smooth = density(draws, grid, (0.0, np.inf))
     assert smooth[grid < 0].max() == 0.0
     assert smooth[grid >= 0][0] > 0.9
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+def test_densities_of_rewards_of_0_and_1_end_there(unit):
+    import unbandit as ub
+
+    log = ActionLog.from_actions("ABAAAAAAAAAAAA")
+    posterior = ub.posterior(log, "thompson", bernoulli=True, particles=200, check=False)
+    scaled = replace(posterior, means=unit * posterior.means)
+    for gaps in (False, True):
+        axes = plots.densities(scaled, gaps=gaps, unit=unit).axes[0]
+        hills = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 200]
+        assert len(hills) == 2
+        assert all(hill.min() >= 0 and hill.max() <= unit for hill in hills)
+
+
+def test_a_density_that_is_cut_off_keeps_its_height_at_the_end():
+    draws = np.random.default_rng(1).beta(8.0, 1.0, 20_000)
+    grid = np.linspace(0.2, 1.0, 200)
+    assert density(draws, grid, (0.0, 1.0))[-1] > 0.9
+    assert density(draws, grid)[-1] < 0.7
 
 
 def test_an_answer_by_posterior_carries_the_posteriors(found):
