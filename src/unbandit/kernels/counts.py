@@ -11,49 +11,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unbandit.kernels.bandit import REWARDS, Bandit, arrange, inverse_of, reward, reward_from_word
+from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.bridges import ROOTS, Path, Room, fill_roots, first_below, lowest_up_to, path_of
 from unbandit.kernels.compile import Integers, Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rng import Word, philox
+from unbandit.kernels.rewards import BLOCK, STRIDE, Ahead, count_above, draw_ahead, forget_ahead, new_ahead
 from unbandit.kernels.simulate_index import level_guide, next_level
 
-ZERO, ONE = np.uint64(0), np.uint64(1)
+ZERO, ONE, SIZE = np.uint64(0), np.uint64(1), np.uint64(BLOCK)
 FEW_LEFT, FEW_LEFT_BY_BRIDGES = 32, 8  # pulls left, from which on they are made one by one
 HIGHEST = np.finfo(np.float64).max
 
 
 class LevelStates(NamedTuple):
-    """The arms: pulls, sum of rewards, running minimum, and the levels of the last pull and of the one before it."""
+    """The arms: pulls, the running minimum of the index, and a block of pulls drawn ahead."""
 
     pulls: Words
-    totals: Numbers
     lowest: Numbers
-    last: Numbers
-    before: Numbers
+    ahead: Ahead
 
 
 @called
 def _new_states(arms: int) -> LevelStates:
-    return LevelStates(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms))
+    return LevelStates(np.empty(arms, np.uint64), np.empty(arms), new_ahead(arms))
 
 
 @inlined
 def _copy(source: LevelStates, into: LevelStates) -> None:
     for arm in range(source.pulls.size):
-        into.pulls[arm], into.totals[arm], into.lowest[arm] = source.pulls[arm], source.totals[arm], source.lowest[arm]
-        into.last[arm], into.before[arm] = source.last[arm], source.before[arm]
-
-
-@inlined
-def _pull(
-    bandit: Bandit, parameters: Any, word: Word, mean: float, n: np.uint64, total: float, minimum: float
-) -> tuple[np.uint64, float, float]:
-    """Pull an arm once more; return pulls, sum and running minimum after it."""
-    n += ONE
-    total += reward_from_word(word, mean, bandit.sigma, bandit.bernoulli, bandit.table)
-    index = index_value(parameters, total * inverse_of(bandit.inverse, n), n, ONE)
-    return n, total, min(minimum, index)
+        into.pulls[arm], into.lowest[arm] = source.pulls[arm], source.lowest[arm]
+        into.ahead.ends[arm], into.ahead.totals[arm] = source.ahead.ends[arm], source.ahead.totals[arm]
+    for place in range(source.ahead.minima.size):
+        into.ahead.minima[place] = source.ahead.minima[place]
 
 
 @inlined
@@ -71,46 +60,35 @@ def _advance(bandit: Bandit, parameters: Any, level: float, budget: int, run: in
 
     Returns the number of pulls made, more than `budget` if given up.
     """
-    key_low, key_high = bandit.key
-    made = ZERO
+    pulls, lowest, ahead = states
+    made, horizon, limit = ZERO, np.uint64(bandit.horizon), np.uint64(budget)
     for arm in range(np.uint64(bandit.means.size)):
-        if states.lowest[arm] <= level:
+        if lowest[arm] <= level:
             continue
-        n, total, minimum, mean = states.pulls[arm], states.totals[arm], states.lowest[arm], bandit.means[arm]
-        last, before = states.last[arm], states.before[arm]
-        stop = min(n + np.uint64(budget) - made + ONE, np.uint64(bandit.horizon))
-        made -= n
-        first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
-        if n & ONE:
-            last, before = minimum, last
-            n, total, minimum = _pull(bandit, parameters, second, mean, n, total, minimum)
-            first, second = philox(n >> ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
-        while minimum > level and n < stop:
-            next_first, next_second = philox((n >> ONE) + ONE, arm, np.uint64(run), REWARDS, key_low, key_high)
-            last, before = minimum, last
-            n, total, minimum = _pull(bandit, parameters, first, mean, n, total, minimum)
-            if minimum <= level:
-                break
-            last, before = minimum, last
-            n, total, minimum = _pull(bandit, parameters, second, mean, n, total, minimum)
-            first, second = next_first, next_second
-        made += n
-        states.pulls[arm], states.totals[arm], states.lowest[arm] = n, total, minimum
-        states.last[arm], states.before[arm] = last, before
-        if made > np.uint64(budget):
+        end, before = (arm + ONE) * STRIDE, pulls[arm]
+        above = count_above(ahead.minima, end - SIZE, level, False)
+        while above == SIZE and ahead.ends[arm] < horizon and made + ahead.ends[arm] - before <= limit:
+            draw_ahead(bandit, parameters, np.uint64(run), arm, ahead)
+            above = count_above(ahead.minima, end - SIZE, level, False)
+        beyond = SIZE - min(above + ONE, SIZE)  # pulls drawn that are not made
+        pulls[arm], lowest[arm] = min(ahead.ends[arm] - beyond, horizon), ahead.minima[end - beyond - ONE]
+        made += pulls[arm] - before
+        if made > limit:
             break
     return np.int64(made)
 
 
 @called
-def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: int) -> Numbers:
-    """Replay one arm: the level of each of its first `count` pulls, never rising."""
-    levels = np.empty(count)
-    total, minimum = 0.0, np.inf
-    for pull in range(np.uint64(count)):
-        levels[pull] = minimum
-        total, index = pull_again(bandit, parameters, np.uint64(run), np.uint64(arm), pull, total)
-        minimum = min(minimum, index)
+def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: int, room: Ahead) -> Numbers:
+    """Replay one arm: the level of each of its first `count` pulls, never rising; filled up to whole blocks."""
+    levels = np.full((count + BLOCK - 1) // BLOCK * BLOCK, -np.inf)
+    end, level = np.uint64(arm + 1) * STRIDE, np.inf
+    room.ends[arm], room.totals[arm], room.minima[end - ONE] = ZERO, 0.0, np.inf
+    for pull in range(count):
+        levels[pull] = level
+        if pull % BLOCK == 0:
+            draw_ahead(bandit, parameters, np.uint64(run), np.uint64(arm), room)
+        level = room.minima[end - np.uint64(BLOCK - pull % BLOCK)]
     return levels
 
 
@@ -118,6 +96,19 @@ def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: i
 def comes_after(level: float, arm: int, other_level: float, other_arm: int) -> bool:
     """Return whether a pull at `level` comes after another arm's pull at `other_level`."""
     return level < other_level or (level == other_level and arm > other_arm)
+
+
+@inlined
+def _pulls_before(levels: Numbers, arm: int, other_level: float, other_arm: int) -> int:
+    """Count an arm's pulls, given their levels, that come before another arm's pull: blocks by bisection, then one."""
+    low, high = 0, levels.size // BLOCK - 1
+    while low < high:
+        middle = (low + high) // 2
+        if comes_after(other_level, other_arm, levels[middle * BLOCK + BLOCK - 1], arm):
+            low = middle + 1
+        else:
+            high = middle
+    return low * BLOCK + np.int64(count_above(levels, np.uint64(low * BLOCK), other_level, arm < other_arm))
 
 
 @compiled
@@ -128,12 +119,13 @@ def count_by_levels(
     arms, horizon = bandit.means.size, bandit.horizon
     guide = level_guide(parameters, bandit.sample, arms, horizon)
     states, kept = _new_states(arms), _new_states(arms)
-    pulls, totals, lowest, last, before = states
+    pulls, lowest, ahead = states
     for row in range(pulls_out.shape[0]):
         arrange(bandit, row)
         run = first_run + row
         for arm in range(arms):
-            pulls[arm], totals[arm], lowest[arm], last[arm], before[arm] = ZERO, 0.0, np.inf, np.inf, np.inf
+            pulls[arm], lowest[arm] = ZERO, np.inf
+        forget_ahead(ahead)
         # --- advance all arms from level to level until nearly all pulls are made; undo a step that made too many ---
         left, level, step, trust = horizon, np.inf, 0, 1.0
         while left > FEW_LEFT and trust > 0.01:
@@ -154,34 +146,29 @@ def count_by_levels(
                     arm = other
             level = lowest[arm]
             while left > 0 and lowest[arm] == level:
-                n, total = pulls[arm], totals[arm]
-                totals[arm], index = pull_again(bandit, parameters, np.uint64(run), np.uint64(arm), n, total)
-                pulls[arm], last[arm], before[arm], lowest[arm] = n + ONE, level, last[arm], min(level, index)
+                if pulls[arm] == ahead.ends[arm]:
+                    draw_ahead(bandit, parameters, np.uint64(run), np.uint64(arm), ahead)
+                pulls[arm] += ONE
+                lowest[arm] = ahead.minima[np.uint64(arm + 1) * STRIDE - ONE - (ahead.ends[arm] - pulls[arm])]
                 left -= 1
         # --- an arm's switching round `tau_i`: its last pull that comes before the best arm's last one ---
         best = pulls.argmax()
-        path = _levels_of_arm(bandit, parameters, best, np.int64(pulls[best]), run)
+        path = _levels_of_arm(bandit, parameters, best, np.int64(pulls[best]), run, kept.ahead)
+        last = path[np.int64(pulls[best]) - 1]
         for arm in range(arms):
-            pulls_out[row, arm] = np.int64(pulls[arm])
-            own, level = pulls_out[row, arm], last[arm]
-            if arm == best:
-                own = 0
-            elif comes_after(level, arm, last[best], best):  # then it is an earlier pull
-                own, level = own - 1, before[arm]
-                if own > 0 and comes_after(level, arm, last[best], best):
-                    earlier = _levels_of_arm(bandit, parameters, arm, own, run)
-                    while own > 0 and comes_after(earlier[own - 1], arm, last[best], best):
-                        own -= 1
-                    level = earlier[own - 1] if own > 0 else np.inf
-            # --- the best arm's pulls before it, by bisection: its levels never rise ---
-            low, high = 0, path.size if own > 0 else 0
-            while low < high:
-                middle = (low + high) // 2
-                if comes_after(level, arm, path[middle], best):
-                    low = middle + 1
-                else:
-                    high = middle
-            own_out[row, arm], of_best_out[row, arm] = own if low > 0 else 0, low
+            n, own, of_best = np.int64(pulls[arm]), 0, 0
+            if arm != best and last < np.inf:
+                start = arm * np.int64(STRIDE)  # the place of the running minimum after `first` pulls
+                first = np.int64(ahead.ends[arm]) - BLOCK
+                above = np.int64(count_above(ahead.minima, np.uint64(start + 1), last, arm < best))
+                own = min(first + above + 1, n)
+                level = ahead.minima[start + own - 1 - first]
+                if above == 0 and comes_after(ahead.minima[start], arm, last, best):  # then it is before the block
+                    levels = _levels_of_arm(bandit, parameters, arm, n, run, kept.ahead)
+                    own = _pulls_before(levels, arm, last, best)
+                    level = levels[own - 1]
+                of_best = _pulls_before(path, best, level, arm)
+            pulls_out[row, arm], own_out[row, arm], of_best_out[row, arm] = n, own if of_best > 0 else 0, of_best
 
 
 class BridgeStates(NamedTuple):

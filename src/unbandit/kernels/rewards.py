@@ -21,6 +21,7 @@ from unbandit.kernels.rng import philox
 WIDTH = 8
 BLOCK = 2 * WIDTH  # a block of the generator serves two pulls
 ZERO, ONE, TWO, SIXTEEN = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(BLOCK)
+STRIDE = SIXTEEN + ONE  # numbers per arm that are drawn ahead
 
 _INTEGER, _FLOAT, _PLACE = ir.IntType(64), ir.DoubleType(), ir.IntType(32)
 _INTEGERS, _FLOATS = ir.VectorType(_INTEGER, WIDTH), ir.VectorType(_FLOAT, WIDTH)
@@ -200,7 +201,7 @@ def count_above(numbers: Numbers, start: np.uint64, level: float, ties: bool) ->
     return np.uint64(np.count_nonzero(block >= level if ties else block > level))
 
 
-@overload(count_above, strict=False)
+@overload(count_above, strict=False, jit_options={"error_model": "numpy", "forceinline": True})
 def _compiled_count(numbers: Any, start: Any, level: Any, ties: Any) -> Any:
     return lambda numbers, start, level, ties: _count_in_vectors(numbers, start, level, ties)
 
@@ -208,7 +209,8 @@ def _compiled_count(numbers: Any, start: Any, level: Any, ties: Any) -> Any:
 class Ahead(NamedTuple):
     """The pulls of each arm that are drawn ahead, a block of them at a time.
 
-    From place `BLOCK arm` on, `minima` has the arm's running minimum of the index after each pull of its block.
+    From place `STRIDE arm` on, `minima` has the arm's running minimum of the index before its block, and then after
+    each pull of the block.
     """
 
     ends: Words  # pulls drawn, per arm
@@ -219,13 +221,24 @@ class Ahead(NamedTuple):
 @called
 def new_ahead(arms: int) -> Ahead:
     """Return room for the pulls of all arms that are drawn ahead."""
-    return Ahead(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms * BLOCK))
+    return Ahead(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms * np.int64(STRIDE)))
 
 
 @inlined
-def draw_ahead(bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, minimum: float, ahead: Ahead) -> None:
-    """Draw an arm's next 16 pulls; `minimum` is its running minimum before them."""
-    start, n, total = arm * SIXTEEN, ahead.ends[arm], ahead.totals[arm]
+def forget_ahead(ahead: Ahead) -> None:
+    """Begin a run: before its first pull an arm's running minimum is infinite, as if a block had ended."""
+    for arm in range(ahead.ends.size):
+        ahead.ends[arm], ahead.totals[arm] = ZERO, 0.0
+    for place in range(ahead.minima.size):
+        ahead.minima[place] = np.inf
+
+
+@inlined
+def draw_ahead(bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, ahead: Ahead) -> None:
+    """Draw an arm's next 16 pulls."""
+    start, n, total = arm * STRIDE + ONE, ahead.ends[arm], ahead.totals[arm]
+    minimum = ahead.minima[start + SIXTEEN - ONE]
+    ahead.minima[start - ONE] = minimum
     draw_rewards(bandit, run, arm, n, ahead.minima, start)
     stop = start + min(SIXTEEN, np.uint64(bandit.horizon) - n)  # no formula is for more pulls
     for place in range(start, stop):

@@ -18,7 +18,7 @@ from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rewards import BLOCK, Ahead, count_above, draw_ahead, new_ahead
+from unbandit.kernels.rewards import BLOCK, STRIDE, Ahead, count_above, draw_ahead, forget_ahead, new_ahead
 from unbandit.kernels.rng import philox, uniform_from_word
 
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -117,8 +117,8 @@ def _uncover(
         last = min(n + np.uint64(budget), np.uint64(bandit.horizon))  # however often resumed
         while minimum > level and n < last and count < full:
             if n == ahead.ends[arm]:
-                draw_ahead(bandit, parameters, np.uint64(run), arm, minimum, ahead)
-            place = (arm + ONE) * np.uint64(BLOCK) - (ahead.ends[arm] - n)
+                draw_ahead(bandit, parameters, np.uint64(run), arm, ahead)
+            place = (arm + ONE) * STRIDE - (ahead.ends[arm] - n)
             if n == ZERO:  # the very first pull has no entry
                 minimum, n, place = ahead.minima[place], ONE, place + ONE
             stop = min(min(ahead.ends[arm], last), n + full - count)
@@ -254,7 +254,7 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
         # --- the opening: every arm once, its index being infinite before ---
         for arm in range(arms):
             states.pulls[arm], states.lowest[arm], written[arm] = ZERO, np.inf, ONE
-            states.ahead.ends[arm], states.ahead.totals[arm] = ZERO, 0.0
+        forget_ahead(states.ahead)
         done = min(arms, horizon)
         for arm in range(done):
             row[arm] = arm
@@ -300,15 +300,13 @@ def merge_few_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: ND
     for run in range(runs):
         arrange(bandit, run)
         row = actions[run]
-        for arm in range(arms):  # before its first pull an arm's level is infinite, as if a block had ended
+        for arm in range(arms):
             levels[arm], order[arm], places[arm] = np.inf, arm, block
-            ahead.ends[arm], ahead.totals[arm] = ZERO, 0.0
-        for place in range(ahead.minima.size):
-            ahead.minima[place] = np.inf
+        forget_ahead(ahead)
         t, last = ZERO, np.uint64(horizon)
         while t < last:
             # --- pull the first arm until the second has its turn, or to the end of its block ---
-            arm, start = order[0], order[0] * block
+            arm, start = order[0], (order[0] + ONE) * STRIDE - block
             reached = count_above(ahead.minima, start, levels[1], arm < order[1])
             end = min(reached + ONE, block)
             t = _write_stretch(row, t, min(t + end - places[arm], last), arm)
@@ -316,8 +314,7 @@ def merge_few_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: ND
             if reached < block:
                 _lower_first(levels, order, ahead.minima[start + reached])
             elif t < last:
-                minimum = ahead.minima[start + block - ONE]
-                draw_ahead(bandit, parameters, np.uint64(first_run + run), arm, minimum, ahead)
+                draw_ahead(bandit, parameters, np.uint64(first_run + run), arm, ahead)
                 places[arm] = ZERO
 
 

@@ -14,7 +14,7 @@ from unbandit.demonstrators.index import FEW_ARMS
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels import simulate_index
 from unbandit.kernels.compile import compiled
-from unbandit.kernels.rewards import new_ahead
+from unbandit.kernels.rewards import forget_ahead, new_ahead
 from unbandit.kernels.simulate_index import (
     WINDOW,
     ArmStates,
@@ -123,7 +123,7 @@ def test_full_entries_are_resumed_where_they_stopped(seed, room, level):
 
     def uncovered(room: int) -> tuple[dict[int, list[int]], list[int]]:
         states = ArmStates(np.zeros(arms, np.uint64), np.full(arms, np.inf), new_ahead(arms))
-        states.ahead.ends[:], states.ahead.totals[:] = 0, 0.0
+        forget_ahead(states.ahead)
         heights, tags, arm, entries = np.empty(room), np.empty(room, np.uint64), 0, np.uint64(0)
         while arm < arms:
             arm, entries = simulate_index._uncover(
