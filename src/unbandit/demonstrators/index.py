@@ -108,13 +108,14 @@ class IndexRule(Demonstrator):
         return IndexOptions(self.uses_round, self.ties == "random", self.initial, self.batch, self.fixed_delay)
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-        from unbandit.kernels.simulate_index import merge_few_tapes, merge_tapes, pull_largest_index
+        from unbandit.kernels.simulate_index import merge_few_tapes, merge_tapes, pull_largest_index, room_to_play
 
         if self._merges:
             merge = merge_few_tapes if bandit.means.size <= FEW_ARMS else merge_tapes
             merge(bandit, parameters, first_run, actions)
         else:
-            pull_largest_index(bandit, parameters, first_run, self._options, self.delay_distribution, actions)
+            room = room_to_play(bandit.means.size, actions.shape[1], self.delay_distribution)
+            pull_largest_index(bandit, parameters, first_run, self._options, *room, actions)
 
     def _simulate_available(
         self, bandit: Bandit, parameters: Any, first_run: int, spans: Spans, actions: NDArray[Any]

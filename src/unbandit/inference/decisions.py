@@ -29,7 +29,7 @@ from unbandit.inference.steps import steps_of
 from unbandit.instance import Noise
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.smc.cloud import Steps
-from unbandit.kernels.smc.decisions import WIDENED, index_offsets, predict_decisions
+from unbandit.kernels.smc.decisions import WIDENED, index_offsets, predict_decisions, room_for
 from unbandit.log import ActionLog
 
 FEW_ARMS = 5  # up to so many, the probability of every arm is predicted
@@ -119,7 +119,12 @@ def predict(
     repeats, shares = np.full(number, np.nan), np.zeros((number, columns))
     least = np.zeros(0) if unless_below is None else np.cumsum(unless_below.increments) - HOPELESS
     least = least if least.size == number else np.zeros(0)
-    complete = predict_decisions(steps, offsets, cloud, np.array(widths), all_arms, least, repeats, shares)
+    each_width = np.array(widths)
+    complete = predict_decisions(
+        steps.arm, steps.count, steps.opening, offsets, cloud.belief.sigma, cloud.rng, cloud.table, cloud.signals,
+        cloud.sums, cloud.log_weights, cloud.ancestors, cloud.increments, cloud.effective_size,
+        *room_for(particles, cloud.belief, each_width), each_width, all_arms, least, repeats, shares,
+    )  # fmt: skip
     means = cloud.sums / np.maximum(np.bincount(actions, minlength=arms), 1)
     first, evidence = steps.opening, float(cloud.increments.sum()) if complete else -math.inf
     evidence = evidence if math.isfinite(evidence) else -math.inf

@@ -398,17 +398,17 @@ def play_largest_index(
             send_reward(bandit, name, arrivals, t)
 
 
+def room_to_play(arms: int, horizon: int, delays: Numbers) -> tuple[IndexState, Arrivals]:
+    """Return what a run fills in; `delays` is the distribution of random delays, empty where the delay is fixed."""
+    return IndexState(np.empty(arms, np.int64), np.empty(arms), np.empty(arms)), new_arrivals(delays, horizon)
+
+
 @compiled
 def pull_largest_index(
-    bandit: Bandit, parameters: Any, first_run: int, options: IndexOptions, delays: Numbers, actions: NDArray[Any]
-) -> None:
-    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...
-
-    `delays` is the distribution of random delays (`Arrivals.cumulative`), empty where the delay is fixed.
-    """
-    arms = bandit.means.size
-    state = IndexState(np.empty(arms, np.int64), np.empty(arms), np.empty(arms))
-    arrivals = new_arrivals(delays, actions.shape[1])
+    bandit: Bandit, parameters: Any, first_run: int, options: IndexOptions, state: IndexState, arrivals: Arrivals,
+    actions: NDArray[Any],
+) -> None:  # fmt: skip
+    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...; see `room_to_play`."""
     for run in range(actions.shape[0]):
         arrange(bandit, run)
         play_largest_index(bandit, parameters, np.uint64(first_run + run), options, state, arrivals, actions[run])

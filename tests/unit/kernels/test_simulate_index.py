@@ -23,6 +23,7 @@ from unbandit.kernels.simulate_index import (
     merge_few_tapes,
     merge_tapes,
     pull_largest_index,
+    room_to_play,
     sort_entries,
 )
 
@@ -31,7 +32,8 @@ def by_argmax(rule: UCB, instance: Instance, horizon: int, seed: int) -> np.ndar
     """Simulate by comparing all arms in every round."""
     actions = np.empty((1, horizon), np.uint8)
     options, delays = IndexOptions(False, False, 1, 1), rule.delay_distribution
-    pull_largest_index(laid_out(instance, horizon, seed), rule.parameters(horizon), 0, options, delays, actions)
+    room = room_to_play(len(instance.means), horizon, delays)
+    pull_largest_index(laid_out(instance, horizon, seed), rule.parameters(horizon), 0, options, *room, actions)
     return actions
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from unbandit.kernels.rng import QUANTILE_TABLE
-from unbandit.kernels.smc.cloud import ArmPrior, posterior_mean, posterior_success
+from unbandit.kernels.smc.cloud import ArmPrior, inherit_rows, posterior_mean, posterior_success
 from unbandit.kernels.smc.proposal import log_twist, no_ones, one_more, reservoir, truncated_normal, twisted_proposal
 
 
@@ -60,3 +60,13 @@ def test_a_twisted_proposal_is_the_prediction_times_the_twisting_factor():
     proposal = stats.norm(twist.centre, twist.deviation)
     for x in (-1.0, 0.5, 2.0):
         assert prediction.logpdf(x) + log_twist(twist, x, 0.8) == pytest.approx(proposal.logpdf(x) + twist.log_weight)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_inherited_in_place(seed):
+    generator = np.random.default_rng(seed)
+    ancestors = np.sort(generator.integers(7, size=7))
+    rows = generator.normal(size=(7, 3))
+    expected = rows[ancestors]
+    inherit_rows(rows, ancestors)
+    np.testing.assert_array_equal(rows, expected)

@@ -187,9 +187,25 @@ def resample(cloud: Cloud, step: int) -> tuple[bool, bool]:
     past, shift and lineage then are those of the offspring; whatever else a filter holds per particle, it takes from
     `cloud.ancestors` itself.
     """
-    number, log_weights = cloud.log_weights.size, cloud.log_weights
-    cloud.signals[0] += number
-    if cloud.signals[1] != 0:
+    weights = cloud.log_weights, cloud.increments, cloud.effective_size
+    alive, resampled = resample_weights(*weights, cloud.ancestors, cloud.rng, cloud.signals, step)
+    if resampled:
+        inherit_rows(cloud.sums, cloud.ancestors)
+        inherit_rows(cloud.past, cloud.ancestors)
+        inherit(cloud.shift, cloud.ancestors)
+        inherit(cloud.lineage, cloud.ancestors)
+    return alive, resampled
+
+
+@called
+def resample_weights(
+    log_weights: Numbers, increments: Numbers, effective_size: Numbers, ancestors: Integers, rng: Rng,
+    signals: Integers, step: int,
+) -> tuple[bool, bool]:  # fmt: skip
+    """Resample as `resample` does, but leave it to the caller to inherit what particles hold."""
+    number = log_weights.size
+    signals[0] += number
+    if signals[1] != 0:
         return False, False
     largest = -math.inf
     for particle in range(number):
@@ -203,28 +219,24 @@ def resample(cloud: Cloud, step: int) -> tuple[bool, bool]:
         total += weight
         squares += weight * weight
     log_mean = largest + math.log(total / number)
-    cloud.increments[step] = log_mean
-    cloud.effective_size[step] = total * total / squares
-    if cloud.effective_size[step] >= RESAMPLE_BELOW * number:
+    increments[step] = log_mean
+    effective_size[step] = total * total / squares
+    if effective_size[step] >= RESAMPLE_BELOW * number:
         for particle in range(number):
             log_weights[particle] -= log_mean
         return True, False
     # Systematic resampling: offspring k has the ancestor in whose part of the cumulated weights k + U falls.
-    offset, cumulated, offspring = uniform(cloud.rng, RESAMPLING, step, 0), 0.0, 0
+    offset, cumulated, offspring = uniform(rng, RESAMPLING, step, 0), 0.0, 0
     for particle in range(number):
         cumulated += math.exp(log_weights[particle] - log_mean)
         while offspring < number and offspring + offset < cumulated:
-            cloud.ancestors[offspring] = particle
+            ancestors[offspring] = particle
             offspring += 1
     while offspring < number:  # rounding may leave the last ones without an ancestor
-        cloud.ancestors[offspring] = cloud.ancestors[offspring - 1]
+        ancestors[offspring] = ancestors[offspring - 1]
         offspring += 1
     for particle in range(number):
         log_weights[particle] = 0.0
-    inherit(cloud.sums, cloud.ancestors)
-    inherit(cloud.past, cloud.ancestors)
-    inherit(cloud.shift, cloud.ancestors)
-    inherit(cloud.lineage, cloud.ancestors)
     return True, True
 
 
@@ -239,11 +251,23 @@ def assign(values: NDArray[Any], new: NDArray[Any]) -> None:
 @called
 def inherit(values: NDArray[Any], ancestors: Integers) -> None:
     """Give offspring the values of their ancestors, in place; values have one row per particle."""
-    rows = values.reshape((ancestors.size, -1))
-    parents = rows.copy()
-    for particle in range(ancestors.size):
-        for column in range(rows.shape[1]):
-            rows[particle, column] = parents[ancestors[particle], column]
+    inherit_rows(values.reshape((ancestors.size, -1)), ancestors)
+
+
+@called
+def inherit_rows(rows: NDArray[Any], ancestors: Integers) -> None:
+    """Inherit where every particle has one row of numbers.
+
+    Ancestors ascend. So no row is needed after it is overwritten: first those that come from further on, forwards, then
+    those that come from before, backwards.
+    """
+    number = ancestors.size
+    for turn in range(2 * number):
+        particle = turn if turn < number else 2 * number - 1 - turn
+        parent = ancestors[particle]
+        if parent > particle if turn < number else parent < particle:
+            for column in range(rows.shape[1]):
+                rows[particle, column] = rows[parent, column]
 
 
 @called

@@ -22,12 +22,12 @@ from unbandit.kernels.smc.cloud import (
     LEVELS,
     PARTICLES,
     ArmPrior,
-    Cloud,
+    Belief,
+    Rng,
     Steps,
-    inherit,
+    inherit_rows,
     posterior_mean,
-    prior_of,
-    resample,
+    resample_weights,
     two_uniforms,
     uniform,
 )
@@ -85,7 +85,23 @@ def _tail(at: float, near: float) -> float:
 CENTRE, SPREAD, BOUND, LOG = 0, 1, 2, 3  # of each arm's index; its log probability to lie below the bound
 RIVAL_CENTRE, RIVAL_PRECISION, RIVAL_BOUND, RIVAL_LOG, RIVAL_FACTOR = 4, 5, 6, 7, 8  # of those that may come first
 EDGE, MASS, PLACE, STEP, VALUE = 9, 10, 11, 12, 13  # of an integral: its intervals, and the node within each
-ROWS = 14
+PREDICTED, PRIOR_MEAN, PRIOR_VARIANCE = 14, 15, 16  # each arm's probability to come next; its prior
+CHANCE = 17  # of each width
+ROWS = 18
+# Particles have one row of numbers, with these for each arm, and last the prior's variance, by what it is multiplied.
+CENTRES, BOUNDS, LOGS, DEVIATIONS = 0, 1, 2, 3
+COLUMNS = 4
+PULLS, SEEN, QUESTIONS = 0, 1, 2  # of each arm: its pulls, those whose rewards were drawn; the arms that are asked for
+
+
+def room_for(particles: int, belief: Belief, widths: Numbers) -> tuple[Numbers, Integers, Numbers]:
+    """Return what `predict_decisions` fills in on its way: numbers per particle, counts per arm, room to work in."""
+    arms = belief.first.size
+    states, work = np.zeros((particles, COLUMNS * arms + 1)), np.zeros((ROWS, max(arms, NODES, widths.size)))
+    states[:, BOUNDS * arms : (BOUNDS + 1) * arms] = np.inf
+    states[:, -1] = widths[np.arange(particles) % widths.size]
+    work[PRIOR_MEAN, :arms], work[PRIOR_VARIANCE, :arms] = belief.first, belief.second
+    return states, np.zeros((3, arms), np.int64), work
 
 
 @inlined
@@ -256,71 +272,123 @@ def _mass(start: float, end: float, centre: float, spread: float, near: float, f
 
 
 @inlined
-def _pending(prior: ArmPrior, wide: float, pulls: int, seen: int, total: float) -> tuple[float, float]:
+def _pending(
+    work: Numbers, sigma: float, wide: float, arm: int, counts: Integers, total: float
+) -> tuple[float, float]:  # fmt: skip
     """Return centre and deviation of an arm's mean reward, of whose pulls the last are pending.
 
     The sum of those that were seen is `total`; `wide` multiplies the prior's variance.
     """
-    added = pulls - seen
-    mean, variance = posterior_mean(ArmPrior(prior.first, prior.second * wide, prior.sigma), float(seen), total)
-    noise = prior.sigma * prior.sigma
-    return (total + added * mean) / pulls, math.sqrt(added * added * variance + added * noise) / pulls
+    pulls, seen = counts[PULLS, arm], counts[SEEN, arm]
+    added, prior = pulls - seen, ArmPrior(work[PRIOR_MEAN, arm], work[PRIOR_VARIANCE, arm] * wide, sigma)
+    mean, variance = posterior_mean(prior, float(seen), total)
+    return (total + added * mean) / pulls, math.sqrt(added * added * variance + added * sigma * sigma) / pulls
 
 
 @called
 def _redraw_widths(
-    cloud: Cloud, step: int, widths: Numbers, pulls: Integers, seen: Integers, widened: Numbers, centres: Numbers,
-    deviations: Numbers, bounds: Numbers, logs: Numbers,
-) -> None:  # fmt: skip
+    rng: Rng, sigma: float, step: int, widths: Numbers, sums: Numbers, states: Numbers, counts: Integers, work: Numbers
+) -> None:
     """Draw every particle's width anew, given its rewards: resampling alone would soon leave one width, right or wrong.
 
     Given the rewards that were seen, actions do not depend on the width; those pending are below their bounds with a
     probability that does.
     """
-    number, arms = cloud.sums.shape
-    chances = np.empty(widths.size)
+    number, arms = sums.shape
     for particle in range(number):
         largest = -math.inf
         for at in range(widths.size):
-            chances[at] = 0.0
+            chance = 0.0
             for arm in range(arms):
-                if pulls[arm] == 0:
+                if counts[PULLS, arm] == 0:
                     continue
-                prior, total = prior_of(cloud.belief, arm), cloud.sums[particle, arm]
-                if seen[arm] > 0:
-                    variance = prior.second * widths[at] + prior.sigma * prior.sigma / seen[arm]
-                    away = total / seen[arm] - prior.first
-                    chances[at] -= 0.5 * (math.log(variance) + away * away / variance)
-                if bounds[particle, arm] < math.inf:
-                    centre, spread = _pending(prior, widths[at], pulls[arm], seen[arm], total)
-                    chances[at] += _log_cdf((bounds[particle, arm] - centre) / spread)
-            largest = max(largest, chances[at])
+                total, seen, bound = sums[particle, arm], counts[SEEN, arm], states[particle, BOUNDS * arms + arm]
+                if seen > 0:
+                    variance = work[PRIOR_VARIANCE, arm] * widths[at] + sigma * sigma / seen
+                    away = total / seen - work[PRIOR_MEAN, arm]
+                    chance -= 0.5 * (math.log(variance) + away * away / variance)
+                if bound < math.inf:
+                    centre, spread = _pending(work, sigma, widths[at], arm, counts, total)
+                    chance += _log_cdf((bound - centre) / spread)
+            work[CHANCE, at] = chance
+            largest = max(largest, chance)
         total = 0.0
         for at in range(widths.size):
-            chances[at] = math.exp(chances[at] - largest)
-            total += chances[at]
-        left, at = uniform(cloud.rng, LEVELS, step, particle) * total, 0
-        while at < widths.size - 1 and left > chances[at]:
-            left -= chances[at]
+            work[CHANCE, at] = math.exp(work[CHANCE, at] - largest)
+            total += work[CHANCE, at]
+        left, at = uniform(rng, LEVELS, step, particle) * total, 0
+        while at < widths.size - 1 and left > work[CHANCE, at]:
+            left -= work[CHANCE, at]
             at += 1
-        if widths[at] == widened[particle]:
+        if widths[at] == states[particle, COLUMNS * arms]:
             continue
-        widened[particle] = widths[at]
+        states[particle, COLUMNS * arms] = widths[at]
         for arm in range(arms):
-            if pulls[arm] > 0:
-                prior, total = prior_of(cloud.belief, arm), cloud.sums[particle, arm]
-                centre, spread = _pending(prior, widths[at], pulls[arm], seen[arm], total)
-                centres[particle, arm], deviations[particle, arm] = centre, spread
-                if bounds[particle, arm] < math.inf:
-                    logs[particle, arm] = _log_cdf((bounds[particle, arm] - centre) / spread)
+            if counts[PULLS, arm] > 0:
+                centre, spread = _pending(work, sigma, widths[at], arm, counts, sums[particle, arm])
+                states[particle, CENTRES * arms + arm], states[particle, DEVIATIONS * arms + arm] = centre, spread
+                bound = states[particle, BOUNDS * arms + arm]
+                if bound < math.inf:
+                    states[particle, LOGS * arms + arm] = _log_cdf((bound - centre) / spread)
+
+
+@called
+def _draw_between(low: float, high: float, draw: float, table: Numbers) -> tuple[float, float]:
+    return truncated_normal(low, high, draw, table)
+
+
+@inlined
+def _draw_reward(
+    arm: int, count: int, draws: tuple[float, float], table: Numbers, offsets: Numbers, arms: int, row: Numbers,
+    pulls: int, work: Numbers,
+) -> tuple[float, float]:  # fmt: skip
+    """Draw the index of the arm that came first, as `comes_first` has laid it out: an interval, and a number within.
+
+    Lowers the bounds of the others; returns the sum of the arm's rewards, and the log of the particle's weight.
+    """
+    first, second = draws
+    at = 0
+    while at < count - 1 and first > work[MASS, at]:
+        first -= work[MASS, at]
+        at += 1
+    while at > 0 and work[MASS, at] <= 0.0:  # rounding may lead to an interval without probability
+        at -= 1
+    centre, spread = work[CENTRE, arm], work[SPREAD, arm]
+    standard, log_mass = _draw_between(
+        (work[EDGE, at] - centre) / spread, (work[EDGE, at + 1] - centre) / spread, second, table
+    )
+    level = centre + spread * standard
+    log_weight = log_mass - math.log(work[MASS, at]) - work[LOG, arm]
+    for other in range(arms):
+        if other != arm and level < work[BOUND, other] and work[SPREAD, other] > 0.0:
+            below = _log_cdf((level - work[CENTRE, other]) / work[SPREAD, other])
+            log_weight += below - work[LOG, other]
+            row[BOUNDS * arms + other], row[LOGS * arms + other] = level - offsets[other], below
+    row[BOUNDS * arms + arm], row[LOGS * arms + arm] = math.inf, 0.0
+    return (level - offsets[arm]) * pulls, log_weight
+
+
+@inlined
+def _draw_pending(
+    arm: int, draws: tuple[float, float], table: Numbers, arms: int, row: Numbers, pulls: int
+) -> float:  # fmt: skip
+    """Draw what is still pending at the end, below its bound; return the sum of the arm's rewards."""
+    centre, spread = row[CENTRES * arms + arm], row[DEVIATIONS * arms + arm]
+    standard, _ = _draw_between(-math.inf, (row[BOUNDS * arms + arm] - centre) / spread, draws[1], table)
+    return (centre + spread * standard) * pulls
 
 
 @compiled
 def predict_decisions(
-    steps: Steps, offsets: Numbers, cloud: Cloud, widths: Numbers, all_arms: bool, least: Numbers, repeats: Numbers,
-    shares: Numbers,
+    chosen: Integers, count: Integers, opening: int, offsets: Numbers, sigma: float, rng: Rng, table: Numbers,
+    signals: Integers, sums: Numbers, log_weights: Numbers, ancestors: Integers, increments: Numbers,
+    effective_size: Numbers, states: Numbers, counts: Integers, work: Numbers, widths: Numbers, all_arms: bool,
+    least: Numbers, repeats: Numbers, shares: Numbers,
 ) -> bool:  # fmt: skip
     """Send a cloud through a demonstration, and predict each decision from those before.
+
+    The first arguments are those of `Steps` and `Cloud`, array by array: tuples of so many arrays take seconds to
+    compile. `room_for` has made `states`, `counts` and `work`.
 
     Where the log evidence so far falls below `least`, which has a number for each step or none at all, the rest is not
     predicted. Returns whether all was.
@@ -328,122 +396,83 @@ def predict_decisions(
     Filled in for each step after the opening are the probability that the arm of the step before is taken again
     (`repeats`) and, where it is not, that of every arm or, unless `all_arms`, of the most-pulled one before (`shares`;
     NaN where that is the arm of the step before). Where `shares` has no column, nothing is asked that the evidence does
-    not need, and `repeats` is of no use. `cloud.increments` add up to the log evidence, and `cloud.sums` are
-    reward sums of all pulls at the end.
+    not need, and `repeats` is of no use. `increments` add up to the log evidence, and `sums` are reward sums of all
+    pulls at the end.
     """
-    number, arms = cloud.sums.shape
-    sums, belief, noise = cloud.sums, cloud.belief, cloud.belief.sigma * cloud.belief.sigma
-    pulls, seen = np.zeros(arms, np.int64), np.zeros(arms, np.int64)  # all pulls, and those whose rewards were drawn
-    centres, bounds, logs = np.zeros((number, arms)), np.full((number, arms), math.inf), np.zeros((number, arms))
-    deviations, work = np.zeros((number, arms)), np.zeros((ROWS, max(arms, NODES)))
-    widened = np.empty(number)  # the prior's variance, per particle: what it is, is learnt
-    for particle in range(number):
-        widened[particle] = widths[particle % widths.size]
-    predicted, asked = np.zeros(arms), np.zeros(arms, np.int64)
-    rng, table, log_weights = cloud.rng, cloud.table, cloud.log_weights
-    for step in range(steps.opening):
-        pulls[steps.arm[step]] += steps.count[step]
+    number, arms = sums.shape
+    for step in range(opening):
+        counts[PULLS, chosen[step]] += count[step]
     for arm in range(arms):
-        prior = prior_of(belief, arm)
+        pulls = max(counts[PULLS, arm], 1)
         for particle in range(number):
-            centres[particle, arm] = prior.first
-            deviations[particle, arm] = math.sqrt(prior.second * widened[particle] + noise / max(pulls[arm], 1))
+            variance = work[PRIOR_VARIANCE, arm] * states[particle, COLUMNS * arms]
+            states[particle, CENTRES * arms + arm] = work[PRIOR_MEAN, arm]
+            states[particle, DEVIATIONS * arms + arm] = math.sqrt(variance + sigma * sigma / pulls)
     evidence = 0.0
-    for step in range(steps.opening, steps.arm.size):
-        arm, before, leader = steps.arm[step], steps.arm[step - 1], 0
+    for step in range(opening, chosen.size):
+        arm, before, leader = chosen[step], chosen[step - 1], 0
+        pulls, asks = counts[PULLS, arm], before != arm and shares.shape[1] > 0
         for other in range(arms):
-            predicted[other] = 0.0
-            leader = other if pulls[other] > pulls[leader] else leader
+            work[PREDICTED, other] = 0.0
+            leader = other if counts[PULLS, other] > counts[PULLS, leader] else leader
         # Besides the arm itself, which others' chances are asked for.
         questions = 0
-        for other in range(arms if before != arm and shares.shape[1] > 0 else 0):
+        for other in range(arms if asks else 0):
             wanted = all_arms or other in (before, leader)
-            if wanted and other != arm and pulls[other] > 0:
-                asked[questions] = other
+            if wanted and other != arm and counts[PULLS, other] > 0:
+                counts[QUESTIONS, questions] = other
                 questions += 1
         counted, asked_weight = 0.0, 0.0
-        for particle in range(number):
-            if pulls[arm] == 0:  # it was left out in the opening, and comes first
-                break
+        for particle in range(number if pulls > 0 else 0):  # an arm that was left out in the opening comes first
             for other in range(arms):
                 shift = offsets[step, other]
-                work[CENTRE, other] = centres[particle, other] + shift
-                work[BOUND, other] = bounds[particle, other] + shift
-                work[LOG, other] = logs[particle, other]
-                work[SPREAD, other] = deviations[particle, other] if pulls[other] > 0 else 0.0
-            weight, count = math.exp(log_weights[particle]), 0
+                work[CENTRE, other] = states[particle, CENTRES * arms + other] + shift
+                work[BOUND, other] = states[particle, BOUNDS * arms + other] + shift
+                work[LOG, other] = states[particle, LOGS * arms + other]
+                deviation = states[particle, DEVIATIONS * arms + other]
+                work[SPREAD, other] = deviation if counts[PULLS, other] > 0 else 0.0
+            weight, nodes = math.exp(log_weights[particle]), 0
             counted += weight
             asking = questions if particle < ASKED else 0
             asked_weight += weight if particle < ASKED else 0.0
             for at in range(asking + 1):
-                which = asked[at] if at < asking else arm
-                count, log_chance = comes_first(which, arms, work)
-                predicted[which] += weight * math.exp(min(log_chance - work[LOG, which], 0.0))
-            if count == 0:  # it cannot come first
+                which = counts[QUESTIONS, at] if at < asking else arm
+                nodes, log_chance = comes_first(which, arms, work)
+                work[PREDICTED, which] += weight * math.exp(min(log_chance - work[LOG, which], 0.0))
+            if nodes == 0:  # it cannot come first
                 log_weights[particle] = -math.inf
                 continue
-            # Draw the arm's index: an interval, and a normal variable within it.
-            first, second = two_uniforms(rng, PARTICLES, step, particle)
-            at = 0
-            while at < count - 1 and first > work[MASS, at]:
-                first -= work[MASS, at]
-                at += 1
-            while at > 0 and work[MASS, at] <= 0.0:  # rounding may lead to an interval without probability
-                at -= 1
-            centre, spread = work[CENTRE, arm], work[SPREAD, arm]
-            standard, log_mass = truncated_normal(
-                (work[EDGE, at] - centre) / spread, (work[EDGE, at + 1] - centre) / spread, second, table
+            draws = two_uniforms(rng, PARTICLES, step, particle)
+            sums[particle, arm], log_weight = _draw_reward(
+                arm, nodes, draws, table, offsets[step], arms, states[particle], pulls, work
             )
-            level = centre + spread * standard
-            log_weight = log_mass - math.log(work[MASS, at]) - work[LOG, arm]
-            for other in range(arms):
-                if other != arm and level < work[BOUND, other] and work[SPREAD, other] > 0.0:
-                    below = _log_cdf((level - work[CENTRE, other]) / work[SPREAD, other])
-                    log_weight += below - work[LOG, other]
-                    bounds[particle, other], logs[particle, other] = level - offsets[step, other], below
             log_weights[particle] += log_weight
-            sums[particle, arm] = (level - offsets[step, arm]) * pulls[arm]
-            bounds[particle, arm], logs[particle, arm] = math.inf, 0.0
-        if pulls[arm] > 0:
-            seen[arm] = pulls[arm]
+        if pulls > 0:
+            counts[SEEN, arm] = pulls
             for other in range(arms):
-                predicted[other] /= counted if other == arm else asked_weight
-            repeats[step] = predicted[before]
-            if before == arm or shares.shape[1] == 0:
-                for other in range(shares.shape[1]):
-                    shares[step, other] = math.nan
-            elif all_arms:
-                for other in range(arms):
-                    shares[step, other] = predicted[other]
-            else:
-                shares[step, 0] = predicted[leader] if leader != before else math.nan
+                work[PREDICTED, other] /= counted if other == arm else asked_weight
+            repeats[step] = work[PREDICTED, before]
+            for other in range(shares.shape[1]):
+                of_leader = work[PREDICTED, leader] if leader != before else math.nan
+                shares[step, other] = math.nan if not asks else work[PREDICTED, other] if all_arms else of_leader
         # The new rewards are pending.
-        pulls[arm] += steps.count[step]
-        prior = prior_of(belief, arm)
+        counts[PULLS, arm] += count[step]
         for particle in range(number):
-            centres[particle, arm], deviations[particle, arm] = _pending(
-                prior, widened[particle], pulls[arm], seen[arm], sums[particle, arm]
-            )
-        alive, resampled = resample(cloud, step)
-        evidence += cloud.increments[step]
+            wide = states[particle, COLUMNS * arms]
+            centre, spread = _pending(work, sigma, wide, arm, counts, sums[particle, arm])
+            states[particle, CENTRES * arms + arm], states[particle, DEVIATIONS * arms + arm] = centre, spread
+        alive, resampled = resample_weights(log_weights, increments, effective_size, ancestors, rng, signals, step)
+        evidence += increments[step]
         if not alive or (least.size > 0 and evidence < least[step]):
             return False
         if resampled:
-            inherit(centres, cloud.ancestors)
-            inherit(bounds, cloud.ancestors)
-            inherit(logs, cloud.ancestors)
-            inherit(deviations, cloud.ancestors)
-            inherit(widened, cloud.ancestors)
+            inherit_rows(sums, ancestors)
+            inherit_rows(states, ancestors)
             if widths.size > 1:
-                _redraw_widths(cloud, step, widths, pulls, seen, widened, centres, deviations, bounds, logs)
-    # What is still pending is drawn, below its bound.
+                _redraw_widths(rng, sigma, step, widths, sums, states, counts, work)
     for particle in range(number):
         for arm in range(arms):
-            if pulls[arm] > seen[arm]:
-                _, second = two_uniforms(cloud.rng, PARTICLES, steps.arm.size + arm, particle)
-                centre, spread = centres[particle, arm], deviations[particle, arm]
-                standard, _ = truncated_normal(
-                    -math.inf, (bounds[particle, arm] - centre) / spread, second, cloud.table
-                )
-                sums[particle, arm] = (centre + spread * standard) * pulls[arm]
+            if counts[PULLS, arm] > counts[SEEN, arm]:
+                draws = two_uniforms(rng, PARTICLES, chosen.size + arm, particle)
+                sums[particle, arm] = _draw_pending(arm, draws, table, arms, states[particle], counts[PULLS, arm])
     return True
