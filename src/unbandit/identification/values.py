@@ -178,7 +178,7 @@ def _along(
         anew = np.linspace(places[0][0], places[-1][0], ANEW).tolist()
         places = [(x, evidence(np.array([x]), 1)) for x in anew]
     known: dict[tuple[float, ...], float] = {(x,): value for x, value in places}
-    xs, values = narrowed(evidence, known, [np.array([x for x, _ in places])], FINE, ENOUGH)
+    xs, values = narrowed(evidence, known, np.array([x for x, _ in places]), FINE, ENOUGH)
     if len(xs) < ENOUGH:
         return None
     error = float(np.median([errors.get(x, 0.0) for x in map(tuple, xs.tolist())]))

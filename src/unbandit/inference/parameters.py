@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +33,15 @@ from unbandit.inference.surface import (
     CLOUDS,
     LEAST_ERROR,
     WINDOW,
+    Cells,
     Correction,
+    cell_masses,
     evidence_density,
     narrowed,
     principal_axes,
     quadratic_terms,
     quantile,
+    spread_out,
     spread_quantiles,
     surveyed,
 )
@@ -51,21 +53,16 @@ from unbandit.progress import current_work
 Numbers = NDArray[np.float64]
 
 MOST_FREE = 2  # numbers that are fitted at once
-REACH = 128.0  # how far the range goes beyond usual values, as a factor
-COARSE = {1: 13, 2: 7}  # values of each number in the first grid, by how many are fitted
-COARSE_SMOOTH = {1: 9, 2: 5}  # the same for an evidence without Monte-Carlo errors
-FINE = {1: 9, 2: 5}  # and in those after it
-ENOUGH = {1: 9, 2: 18}  # values near the top after which the grid is not narrowed any further
+REACH = {1: 128.0, 2: 32.0}  # how far the range goes beyond usual values, as a factor, by how many are fitted
+COARSE, COARSE_SMOOTH = 13, 9  # values of one number in the first grid, and where its evidence has no errors
+FINE, ENOUGH = 9, 9  # values in the grids after it, and near the top, after which it is not narrowed any further
 OPEN_END = 3.0  # nats below the top, within which the end of a range must not be
 BINS = 31  # of a density, in which its ends are looked at
 MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is said not to show a number
 PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
 FILTERS = 2  # such clouds that filter under each value near the top
-SPOTS = {
-    1: np.linspace(-2.4, 2.4, 7)[:, None],
-    2: np.array([(x, y) for x, y in product((-2.4, -1.2, 0.0, 1.2, 2.4), repeat=2) if abs(x) + abs(y) < 3]),
-}
-"""Where clouds are asked how wrong Laplace's method is: deviations along the principal axes of what it leaves."""
+SPOTS, AMONG = np.linspace(-2.4, 2.4, 7)[:, None], 12
+"""Where clouds are asked how wrong Laplace's method is: deviations of one number, and how many places of two."""
 MOST_LEFT, STEEPEST = 0.4, 1.5  # nats around a smooth function, and per deviation, by which these may differ
 WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show all differences
 
@@ -172,7 +169,7 @@ def fit_family(
         if not axes:
             return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed)
         evidence = replace(evidence, fixed=fixed)
-        places, density = _without_clouds(evidence, axes) or _by_clouds(evidence, axes)
+        places, density = _without_clouds(evidence, axes, level) or _by_clouds(evidence, axes)
     weights = density / density.sum()
     _refuse_open_ends(family, axes, places, weights, level)
     method = BY_DECISIONS if evidence.predicted else BY_FILTER
@@ -182,37 +179,49 @@ def fit_family(
 
 
 def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
-    """Return places and the density there, by clouds of particles under each value."""
+    """Return places and how probable they are, by clouds of particles under each value."""
+    if len(axes) > 1:
+        return cell_masses(_surveyed(evidence, axes))
     xs, values, error = _narrowed(evidence, axes)
     _refuse_spikes(evidence.family, xs)
-    return evidence_density(xs, values, error, _limits(axes))
+    return evidence_density(xs, values, error)
 
 
-def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers] | None:
+def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...], level: float = 0.95) -> tuple[Numbers, Numbers] | None:
     """Return the same by Laplace's method, and by clouds where these differ from it.
 
     It has no Monte-Carlo errors and takes little time; by how much it is wrong changes little from one value to the
-    next, so that clouds under a few values show it. None where there is no such method, so much is possible that a few
-    values do not show it, or clouds contradict it.
+    next, so that clouds under a few values show it. None where there is no such method, so much is possible of one
+    number that a few values do not show it, or clouds contradict it.
     """
     if evidence.without_clouds(np.array([(axis.low + axis.high) / 2 for axis in axes])) is None:
         return None
-    free, limits = len(axes), _limits(axes)
-    lines = list(np.linspace(*limits, COARSE_SMOOTH[free]).T)
+    limits = _limits(axes)
 
     def smooth(x: Numbers, _: int) -> float:
         found = evidence.without_clouds(x)
         return -math.inf if found is None else found
 
-    given = surveyed(smooth, lines) if free > 1 else narrowed(smooth, {}, lines, FINE[free], ENOUGH[free])
-    if given is None or len(given[1]) < ENOUGH[1]:
+    if len(axes) > 1:
+        cells = surveyed(smooth, *limits)
+        if cells is None:
+            return None
+        density_with = partial(cell_masses, cells)
+    else:
+        xs, values = narrowed(smooth, {}, np.linspace(*limits, COARSE_SMOOTH)[:, 0], FINE, ENOUGH)
+        if len(values) < ENOUGH:
+            return None
+        density_with = partial(evidence_density, xs, values, 0.0)
+    places, density = density_with()
+    weights = density / density.sum()
+    centre, ways = principal_axes(places, weights)
+    if len(axes) > 1:
+        _refuse_open_ends(evidence.family, axes, places, weights, level)
+        asked = spread_out(places, weights, AMONG)
+    elif np.abs(ways).max() > WIDEST:
         return None
-    xs, values = given
-    places, density = evidence_density(xs, values, 0.0, limits)
-    centre, ways = principal_axes(places, density / density.sum())
-    if np.sqrt(np.square(ways).sum(axis=1)).max() > WIDEST:
-        return None
-    asked = np.clip(centre + SPOTS[free] @ ways, *limits)
+    else:
+        asked = np.clip(centre + SPOTS @ ways, *limits)
     misses = np.array([evidence(x, CLOUDS) - smooth(x, 1) for x in asked])
     errors = [evidence.variances.get(tuple(x.tolist()), math.nan) for x in asked]
     if not np.isfinite(misses).all():
@@ -221,7 +230,7 @@ def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Number
     correction = Correction.fitted(centre, ways, asked, misses, error)
     if correction.left > MOST_LEFT + 2 * error or np.abs(correction.coefficients[1:]).max() > STEEPEST:
         return None
-    return evidence_density(xs, values, 0.0, limits, correction)
+    return density_with(correction)
 
 
 def _best(evidence: _Evidence) -> float:
@@ -229,6 +238,8 @@ def _best(evidence: _Evidence) -> float:
     if not evidence.axes:
         return evidence(np.empty(0), CLOUDS)
     try:
+        if len(evidence.axes) > 1:
+            return float(_surveyed(evidence, evidence.axes).values.max())
         return float(_narrowed(evidence, evidence.axes)[1].max())
     except InferenceError:
         return -math.inf
@@ -254,10 +265,10 @@ def _axes(family: RuleFamily, noise: Noise, horizons: Sequence[int]) -> tuple[tu
         text = f"{family}: expected {most} number{'' if most == 1 else 's'} to fit at once; got {len(free)}."
         raise ParameterError(text, parameter="rule", value=str(family), remedy="Give the others a value.")
     grid = family.kind.grid(noise)
-    return tuple(_axis(family, name, grid.get(name, ())) for name in free), fixed
+    return tuple(_axis(family, name, grid.get(name, ()), REACH[len(free)]) for name in free), fixed
 
 
-def _axis(family: RuleFamily, name: str, usual: Sequence[float]) -> Axis:
+def _axis(family: RuleFamily, name: str, usual: Sequence[float], reach: float) -> Axis:
     """Return the range of a number: from far below usual values to far above them, within its limits."""
     low, high = family.limits(name)
     if low is None:
@@ -270,7 +281,7 @@ def _axis(family: RuleFamily, name: str, usual: Sequence[float]) -> Axis:
         return Axis(name, 0.0, 0.95, open_low=True, open_high=True, linear=True)
     default = family.kind.model_fields[name].default
     known = [each for each in usual if each > 0] or ([default] if isinstance(default, float) and default > 0 else [1.0])
-    least, most = min(known) / REACH, max(known) * REACH
+    least, most = min(known) / reach, max(known) * reach
     closed = high is not None and most >= high
     return Axis(name, math.log(max(least, low)), math.log(high if closed and high else most), True, not closed)
 
@@ -385,22 +396,31 @@ class _Evidence:
 
 
 def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers, float]:
-    """Compute the evidence on a grid over the whole range, and on narrower ones around its top.
+    """Compute the evidence of one number on a grid over the whole range, and on narrower ones around its top.
 
     Returns places near the top (`narrowed`), their log evidences, and the error of one.
     """
-    free = len(axes)
-    coarse = list(np.linspace(*_limits(axes), COARSE[free]).T)
-    again = partial(_ask_again, evidence)
-    found = surveyed(evidence, coarse, again) if free > 1 else None
-    xs, values = found or narrowed(evidence, {}, coarse, FINE[free], ENOUGH[free], again)
+    line = np.linspace(*_limits(axes), COARSE)[:, 0]
+    xs, values = narrowed(evidence, {}, line, FINE, ENOUGH, partial(_ask_again, evidence))
     if values.size == 0:
-        raise InferenceError(
-            f"no value of {evidence.family.title} explains the log under {evidence.family.kind.name}.",
-            remedy="Check the rule: `check` and `identify` try others.",
-        )
+        raise _unexplained(evidence.family)
     variances = [evidence.variances[x] for x in map(tuple, xs.tolist()) if x in evidence.variances]
     return xs, values, math.sqrt(float(np.mean(variances))) if variances else 0.0
+
+
+def _surveyed(evidence: _Evidence, axes: tuple[Axis, ...]) -> Cells:
+    """Compute the evidence of two numbers in cells (`surveyed`)."""
+    cells = surveyed(evidence, *_limits(axes), partial(_ask_again, evidence))
+    if cells is None:
+        raise _unexplained(evidence.family)
+    return cells
+
+
+def _unexplained(family: RuleFamily) -> InferenceError:
+    return InferenceError(
+        f"no value of {family.title} explains the log under {family.kind.name}.",
+        remedy="Check the rule: `check` and `identify` try others.",
+    )
 
 
 def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> None:
@@ -438,9 +458,9 @@ def _refuse_open_ends(
         marginal = np.histogram(x, BINS, weights=weights)[0]
         likely = marginal > marginal.max() * math.exp(-OPEN_END)
         why = None
-        if axis.open_low and likely[0] and abs(known[0] - axis.low) < 1e-9:
+        if axis.open_low and likely[0] and known[0] - axis.low < known[1] - known[0]:
             why = f"however small it is, the log is about as probable. It is probably at most {number(high)}"
-        elif axis.open_high and likely[-1] and abs(known[-1] - axis.high) < 1e-9:
+        elif axis.open_high and likely[-1] and axis.high - known[-1] < known[1] - known[0]:
             why = f"however large it is, the log is about as probable. It is probably at least {number(low)}"
         elif not axis.linear and high > MOST_SPAN * low:
             why = f"anything from {number(low)} to {number(high)} is about as probable"

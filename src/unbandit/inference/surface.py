@@ -1,139 +1,151 @@
 """The evidence of a log as a surface over some numbers of a rule: where it is computed, and the density that it leaves.
 
-It is computed on a grid that narrows around its top; of two numbers, along the principal axes of what lies near the
-top. A smooth surface through the points, a quadratic trend and a Gaussian process for what it leaves over, averages the
-Monte-Carlo errors; what is left of them widens the density.
+Of one number it is computed on a grid that narrows around its top. A smooth curve through the points, a quadratic
+trend and a Gaussian process for what it leaves over, averages the Monte-Carlo errors; what is left of them widens the
+density.
+Of two numbers it is computed in cells that are smaller where more of the evidence is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import RBFInterpolator
 
 Numbers = NDArray[np.float64]
 
 CLOUDS = 3  # of an evidence near the top; their differences show the Monte-Carlo error
 ROUNDS = 5  # grids after the first, at most
 WINDOW, LEAST = 8.0, 25.0  # nats below the top, up to which values count, and to which smaller ones are cut
-DENSE = {1: 401, 2: 61}  # places along each number at which the density is known
+DENSE, WITHIN = 401, 5  # places along one number at which its density is known, and along each side of a cell of two
 MOST_VARIANCE = 1.0  # of the surface, as far as it widens the density
 LENGTHS, AMPLITUDES, ERRORS = (0.4, 0.8, 1.6), (0.05, 0.5, 2.0, 8.0, 20.0), (1.0, 1.5, 2.5)
 """Lengths and sizes of what is left over the trend, and factors of the Monte-Carlo error: the likeliest are taken."""
 LEAST_ERROR = 0.03  # of a log evidence
-FAR, FEWEST_NEAR = 12.0, 9  # nats below the top of values that show its shape, and how many must
-FLATTEST = 0.5  # bend of the evidence over half of their range, below which there is no top
-REACH = 4.2  # deviations to which the density of two numbers goes
-MOST_STEPS = 14  # towards a top, and around it
-STENCIL = np.array(list(product((-1.0, 0.0, 1.0), repeat=2)))
-LAID = np.array([(x, y) for x, y in product((-3.2, -1.6, 0.0, 1.6, 3.2), repeat=2) if abs(x) + abs(y) < 6])
-"""Places around the best one, in steps, and around a top, in deviations along its principal axes."""
+FIRST, MOST_CELLS = 8, 400  # cells along each of two numbers at first, and of all, at most
+HEAVY, NOTABLE = 0.06, 0.01  # shares of the evidence of cells that are cut, and of those beside which larger ones are
+NEAR, FEWEST_NEAR = 5.0, 15  # nats below the top of cells that show its shape, and how many must
+NEIGHBOURS = 30  # cells that a place between them is interpolated from
+STENCIL = np.array(list(product((-1.0, 0.0, 1.0), repeat=2)))  # nine cells in place of one; the fifth has its centre
+MIDDLE = 4
+MOST_OF_IT = 0.98  # of the weight, among which places are chosen
 FLAT, FARTHEST = (100.0, 1.0, 0.3), 4.0  # deviations beforehand of a correction's terms, and where it ends
 
 
 def narrowed(
-    evidence: Callable[[Numbers, int], float], known: Mapping[tuple[float, ...], float], lines: Sequence[Numbers],
-    fine: int, enough: int, again: Callable[[dict[tuple[float, ...], float]], None] | None = None,
+    evidence: Callable[[Numbers, int], float], known: Mapping[tuple[float, ...], float], line: Numbers, fine: int,
+    enough: int, again: Callable[[dict[tuple[float, ...], float]], None] | None = None,
 ) -> tuple[Numbers, Numbers]:  # fmt: skip
-    """Compute the evidence on a grid, given by its lines along each number, and on narrower ones around its top.
+    """Compute the evidence of one number at the places of a line, and on narrower ones around its top.
 
-    `known` has what was computed before, at least the ends. Grids have about `fine` places along each number, and are
-    not narrowed any further after `enough` of them lie near the top; `again` corrects the first one. Returns all places
-    in the smallest box that has those within the window below the top, and their log evidences; none where no place
-    explains the log.
+    `known` has what was computed before, at least the ends. Lines have about `fine` places, and are not narrowed any
+    further after `enough` of them lie near the top; `again` corrects the first one. Returns all places between the
+    outermost ones within the window below the top, (places, 1), and their log evidences; none where no place explains
+    the log.
     """
-    values, free = dict(known), len(lines)
+    values = dict(known)
     for turn in range(ROUNDS + 1):
-        centre = np.array([line.mean() for line in lines])
-        for x in sorted(product(*lines), key=lambda x: float(np.abs(np.array(x) - centre).sum())):
-            if x not in values:
-                values[x] = evidence(np.array(x), 1 if turn == 0 else CLOUDS)
+        for x in sorted(line.tolist(), key=lambda x: abs(x - line.mean())):
+            if (x,) not in values:
+                values[x,] = evidence(np.array([x]), 1 if turn == 0 else CLOUDS)
         if turn == 0 and again is not None:
             again(values)
         top = max(values.values())
         if top == -math.inf:
-            return np.empty((0, free)), np.empty(0)
-        near = np.array([x for x, value in values.items() if value > top - WINDOW])
+            return np.empty((0, 1)), np.empty(0)
+        near = [x for (x,), value in values.items() if value > top - WINDOW]
+        least, most = min(near), max(near)
         if turn == ROUNDS or ((turn > 0 or known) and len(near) >= enough):
             break
-        ends = []
-        for at in range(free):
-            tried = np.unique([x[at] for x in values])
-            below, above = tried[tried < near[:, at].min()], tried[tried > near[:, at].max()]
-            low = below[-1] if below.size else near[:, at].min()
-            high = above[0] if above.size else near[:, at].max()
-            ends.append((low, high))
+        low = max((x for (x,) in values if x < least), default=least)
+        high = min((x for (x,) in values if x > most), default=most)
         count = fine + turn % 2  # other places where the ends are the same
-        lines = [np.linspace(low, high, count + 2)[1:-1] for low, high in ends]
-    within = [x for x in values if (near.min(axis=0) <= np.array(x)).all() and (np.array(x) <= near.max(axis=0)).all()]
+        line = np.linspace(low, high, count + 2)[1:-1]
+    within = [x for x in values if least <= x[0] <= most]
     return np.array(within), np.array([max(values[x], top - LEAST) for x in within])
 
 
+class Cells(NamedTuple):
+    """Rectangles that fill the range of two numbers, smaller where more of the evidence is."""
+
+    centres: Numbers  # (cells, numbers)
+    halves: Numbers  # half of each side
+    values: Numbers  # log evidences at the centres
+
+    @property
+    def shares(self) -> Numbers:
+        """Return about how much of the evidence each cell has."""
+        mass = np.exp(self.values - self.values.max()) * self.halves.prod(axis=1)
+        return np.asarray(mass / mass.sum())
+
+
 def surveyed(
-    evidence: Callable[[Numbers, int], float], lines: Sequence[Numbers],
+    evidence: Callable[[Numbers, int], float], lows: Numbers, highs: Numbers,
     again: Callable[[dict[tuple[float, ...], float]], None] | None = None,
-) -> tuple[Numbers, Numbers] | None:  # fmt: skip
-    """Compute the evidence of two numbers along the principal axes of what lies near its top.
+) -> Cells | None:  # fmt: skip
+    """Compute the evidence of two numbers over their whole range, and more closely where more of it is.
 
-    Numbers that make up for each other lie near the top on a narrow ridge, of which a grid along the numbers themselves
-    sees little. After a coarse grid, smaller and smaller steps are tried around its best place; once a quadratic
-    function through what is near the top has a top itself, places are laid around it. `again` corrects the first grid.
-    Returns places and their log evidences; None where there is no such top, or no place explains the log.
+    Numbers that make up for each other lie on a narrow, bent ridge that may reach the end of the range. So there is no
+    search for a top: cells that have much of the evidence are cut into nine, and so are larger ones that touch those
+    that have some, so that a ridge is followed from cell to cell. `again` corrects the first cells. None where no place
+    explains the log.
     """
-    lows, highs = (np.array([line[at] for line in lines]) for at in (0, -1))
-    values = {x: evidence(np.array(x), 1) for x in product(*lines)}
+    half = (highs - lows) / (2 * FIRST)
+    centres = lows + half * (2 * np.array(list(product(range(FIRST), repeat=2))) + 1)
+    known = {tuple(x.tolist()): evidence(x, 1) for x in centres}
     if again is not None:
-        again(values)
-    step, before = np.array([line[1] - line[0] for line in lines]) / 2, None
-    for _ in range(MOST_STEPS):
-        xs, found = np.array(list(values)), np.array(list(values.values()))
-        if found.max() == -math.inf:
+        again(known)
+    cells = Cells(centres, np.tile(half, (len(centres), 1)), np.array(list(known.values())))
+    while True:
+        if cells.values.max() == -math.inf:
             return None
-        shape = _top(xs, found, lows, highs)
-        if before is not None and shape is not None and _alike(before, shape):
-            near = found > found.max() - FAR
-            return xs[near], found[near]
-        around, ways = (xs[found.argmax()], np.diag(step)) if shape is None else shape
-        offsets = STENCIL if shape is None else LAID
-        for place in np.clip(around + offsets @ ways, lows, highs):
-            if (x := tuple(place.tolist())) not in values:
-                values[x] = evidence(place, CLOUDS)
-        if shape is None and (around == np.array(max(values, key=lambda x: values[x]))).all():
-            step = step / 2
-        before = shape
-    return None
+        shares = cells.shares
+        cut = shares > HEAVY
+        if not cut.any() and (cells.values > cells.values.max() - NEAR).sum() < FEWEST_NEAR:
+            cut = shares == shares.max()
+        for one in np.flatnonzero(shares > NOTABLE):
+            apart = np.abs(cells.centres - cells.centres[one]) / (cells.halves + cells.halves[one])
+            cut |= (apart < 1.01).all(axis=1) & (cells.halves[:, 0] > 1.5 * cells.halves[one, 0])
+        left = (MOST_CELLS - len(cells.values)) // (len(STENCIL) - 1)
+        if not cut.any() or left < 1:
+            return cells
+        cut[np.flatnonzero(cut)[np.argsort(-shares[cut], kind="stable")[left:]]] = False
+        smaller = cells.halves[cut] / 3
+        around = (cells.centres[cut][:, None] + 2 * STENCIL * smaller[:, None]).reshape(-1, 2)
+        found = np.repeat(cells.values[cut], len(STENCIL))
+        for at in range(len(around)):
+            if at % len(STENCIL) != MIDDLE:
+                found[at] = evidence(around[at], CLOUDS)
+        cells = Cells(
+            np.vstack([cells.centres[~cut], around]),
+            np.vstack([cells.halves[~cut], np.repeat(smaller, len(STENCIL), axis=0)]),
+            np.concatenate([cells.values[~cut], found]),
+        )
 
 
-def _top(xs: Numbers, values: Numbers, lows: Numbers, highs: Numbers) -> tuple[Numbers, Numbers] | None:
-    """Return the top of a quadratic function through what is near the best place, and a deviation along each axis."""
-    near = values > values.max() - FAR
-    scale = np.maximum(np.ptp(xs[near], axis=0) / 2, 1e-12)
-    terms = quadratic_terms((xs[near] - xs[values.argmax()]) / scale)
-    if len(terms) < FEWEST_NEAR or np.linalg.matrix_rank(terms) < terms.shape[1]:
-        return None
-    weight = np.exp((values[near] - values.max()) / FAR)
-    _, first, second, *bends = np.linalg.lstsq(terms * weight[:, None], values[near] * weight, rcond=None)[0]
-    precision = -np.array([[2 * bends[0], bends[1]], [bends[1], 2 * bends[2]]])
-    if np.linalg.eigvalsh(precision).min() <= FLATTEST:
-        return None
-    covariance = np.linalg.inv(precision)
-    offset = covariance @ [first, second]
-    if (np.abs(offset) > 2).any():
-        return None
-    lengths, vectors = np.linalg.eigh(covariance * np.outer(scale, scale))
-    return np.clip(xs[values.argmax()] + offset * scale, lows, highs), (vectors * np.sqrt(lengths)).T
+def cell_masses(cells: Cells, correction: Correction | None = None) -> tuple[Numbers, Numbers]:
+    """Return places within the cells that have nearly all of the evidence, and how much each has, up to a factor.
 
-
-def _alike(one: tuple[Numbers, Numbers], other: tuple[Numbers, Numbers]) -> bool:
-    """Return whether two tops are at about the same place, and about as wide."""
-    inverse = np.linalg.inv(one[1])
-    ratios = np.linalg.eigvalsh(inverse.T @ other[1].T @ other[1] @ inverse)
-    away = np.abs((other[0] - one[0]) @ inverse).max()
-    return bool(away < 0.75 and ratios.min() > 0.5 and ratios.max() < 2)
+    Between their centres the log evidence is a smooth function through those nearby. A correction is added to it.
+    """
+    inside = cells.values > cells.values.max() - WINDOW
+    centre, ways = principal_axes(cells.centres, cells.shares)
+    deviations = np.linalg.inv(ways + np.diag(cells.halves[inside].min(axis=0)))
+    offsets = np.array(list(product((np.arange(WITHIN) + 0.5) * 2 / WITHIN - 1, repeat=2)))
+    places = (cells.centres[inside][:, None] + offsets * cells.halves[inside][:, None]).reshape(-1, 2)
+    areas = np.repeat(cells.halves[inside].prod(axis=1), len(offsets))
+    floor = cells.values.max() - LEAST
+    between = RBFInterpolator(
+        (cells.centres - centre) @ deviations, np.maximum(cells.values, floor), neighbors=NEIGHBOURS, kernel="cubic"
+    )
+    mean = between((places - centre) @ deviations)
+    return places, _widened(places, mean + np.log(areas), np.zeros(len(places)), correction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,30 +182,26 @@ class Correction:
 
 
 def evidence_density(
-    xs: Numbers, values: Numbers, error: float, limits: tuple[Numbers, Numbers] | None = None,
-    correction: Correction | None = None,
-) -> tuple[Numbers, Numbers]:  # fmt: skip
-    """Return places within the range of the points, and the density there, up to a factor.
+    xs: Numbers, values: Numbers, error: float, correction: Correction | None = None
+) -> tuple[Numbers, Numbers]:
+    """Return places within the range of the points of one number, and the density there, up to a factor.
 
-    Of two numbers whose evidence has a top, places are around that, within the limits of the numbers. A correction is
-    added to the log evidences.
+    A correction is added to the log evidences.
     """
-    low, high = xs.min(axis=0), xs.max(axis=0)
-    centre, ways = (low + high) / 2, np.diag(np.maximum((high - low) / 2, 1e-12))
-    shape = None if limits is None or xs.shape[1] == 1 else _top(xs, values, *limits)
-    if shape is not None:
-        centre, ways = shape[0], shape[1] * REACH
-    count = DENSE[xs.shape[1]]
-    places = centre + np.array(list(product(np.linspace(-1, 1, count), repeat=xs.shape[1]))) @ ways
-    if shape is not None and limits is not None:
-        places = places[((limits[0] <= places) & (places <= limits[1])).all(axis=1)]
-    inverse = np.linalg.inv(ways)
-    mean, variance = _surface((xs - centre) @ inverse, values, (places - centre) @ inverse, error)
+    low, high = xs.min(), xs.max()
+    places = np.linspace(low, high, DENSE)[:, None]
+    centre, half = (low + high) / 2, max((high - low) / 2, 1e-12)
+    mean, variance = _surface((xs - centre) / half, values, (places - centre) / half, error)
+    return places, _widened(places, mean, variance, correction)
+
+
+def _widened(places: Numbers, mean: Numbers, variance: Numbers, correction: Correction | None) -> Numbers:
+    """Return the density that log evidences with errors leave, up to a factor."""
     if correction is not None:
         more, uncertain = correction(places)
         mean, variance = mean + more, variance + uncertain
     log_density = mean + np.minimum(variance, MOST_VARIANCE) / 2
-    return places, np.exp(log_density - log_density.max())
+    return np.asarray(np.exp(log_density - log_density.max()))
 
 
 def _surface(at: Numbers, values: Numbers, places: Numbers, error: float) -> tuple[Numbers, Numbers]:
@@ -255,3 +263,16 @@ def principal_axes(places: Numbers, weights: Numbers) -> tuple[Numbers, Numbers]
     offsets = places - centre
     values, vectors = np.linalg.eigh((weights[:, None] * offsets).T @ offsets)
     return centre, np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+
+def spread_out(places: Numbers, weights: Numbers, count: int) -> Numbers:
+    """Return some places, apart from each other, among those that together have nearly all of the weight."""
+    order = np.argsort(-weights)
+    probable = order[np.cumsum(weights[order]) < MOST_OF_IT]
+    _, ways = principal_axes(places, weights)
+    at = places[probable] @ np.linalg.inv(ways)
+    chosen = [int(np.square(at - weights[probable] @ at / weights[probable].sum()).sum(axis=1).argmin())]
+    while len(chosen) < min(count, len(at)):
+        apart = np.square(at[:, None] - at[chosen]).sum(axis=2).min(axis=1)
+        chosen.append(int(apart.argmax()))
+    return np.asarray(places[probable[chosen]])

@@ -11,7 +11,7 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.inference import usual_prior
 from unbandit.inference.parameters import Axis, _by_clouds, _narrowed, _refuse_spikes, _without_clouds, fit_family
-from unbandit.inference.surface import _surface, evidence_density
+from unbandit.inference.surface import _surface, cell_masses, evidence_density, quantile, spread_out, surveyed
 
 NOISE = ub.Gaussian(0.5)
 PRIOR = usual_prior(NOISE, None)
@@ -210,3 +210,51 @@ def test_what_cannot_be_predicted_is_refused():
         fit(log, "lilucb:reward_range=fit,delta=fit")
     with pytest.raises(ParameterError, match="only numbers that cannot be negative"):
         fit(log, "learning-softmax:start=fit")
+
+
+def bent_ridge(x, _=1):
+    return -0.5 * ((x[..., 1] - 0.2 * x[..., 0] ** 2) / 0.25) ** 2 - 0.5 * (x[..., 0] / 0.9) ** 2
+
+
+def test_a_narrow_bent_ridge_is_followed_to_its_ends():
+    lows, highs = np.array([-6.0, -7.0]), np.array([5.0, 6.0])
+    asked = []
+
+    def evidence(x, clouds):
+        asked.append(x)
+        return bent_ridge(x)
+
+    cells = surveyed(evidence, lows, highs)
+    places, masses = cell_masses(cells)
+    assert len(asked) < 450
+    np.testing.assert_allclose((4 * cells.halves.prod(axis=1)).sum(), np.prod(highs - lows))
+    axes = [np.linspace(low, high, 1_201) for low, high in zip(lows, highs, strict=True)]
+    exact = np.exp(bent_ridge(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)))
+    for at, x in enumerate(axes):
+        density = exact.sum(axis=1 - at)
+        for share in (0.025, 0.5, 0.975):
+            found = quantile(places[:, at], masses / masses.sum(), share)
+            assert found == pytest.approx(quantile(x, density / density.sum(), share), abs=0.1)
+
+
+class PlateauEvidence(RidgeEvidence):
+    """An evidence that is nearly as large along a ridge, down to the smallest values of both numbers."""
+
+    def __call__(self, x, clouds):
+        return -0.5 * ((x[0] - x[1]) / 0.2) ** 2 - 0.5 * max(x[0] + 3.0, 0.0) ** 2
+
+
+def test_a_ridge_that_reaches_the_end_of_the_range_does_not_show_the_numbers():
+    with pytest.raises(NotIdentifiable, match="does not show rate: however small it is"):
+        _without_clouds(PlateauEvidence(0.0), AXES)
+
+
+def test_a_few_places_are_apart_and_probable():
+    generator = np.random.default_rng(6)
+    places = generator.normal(size=(2_000, 2)) * [0.1, 3.0]
+    weights = np.exp(-0.5 * np.square(places / [0.1, 3.0]).sum(axis=1))
+    chosen = spread_out(places, weights / weights.sum(), 12) / [0.1, 3.0]
+    assert len(np.unique(chosen, axis=0)) == 12
+    assert np.linalg.norm(chosen, axis=1).max() < 2.6
+    assert (chosen.min(axis=0) < -1.2).all()
+    assert (chosen.max(axis=0) > 1.2).all()
