@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 import shell
@@ -89,3 +90,15 @@ def test_no_check_skips_it(unbandit, log):
 def test_both_at_once_are_refused(unbandit, log):
     done = unbandit(*WRONG, "--no-check", "--strict")
     assert (done.code, "--strict: expected without --no-check" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "number"), [("estimate", "method bracket"), ("posterior", "P(best)"), ("report", "is the best")]
+)
+def test_a_rule_that_does_not_fit_is_said_above_its_numbers(unbandit, log, monkeypatch, command, number):
+    monkeypatch.setattr(sys, "stderr", sys.stdout)  # as both come on one terminal
+    said = unbandit(command, *WRONG[1:]).out
+    assert said.index("warning: The log does not look like one that ucb:alpha=0.25") < said.index(number)
+    assert said.count("does not look like one that") == 1
+    if command == "report":
+        assert "The record does not look as if ucb had made it; taken as if it had, of the" in " ".join(said.split())

@@ -279,8 +279,11 @@ def test_stretches_are_refused_before_anything_is_estimated(refused, tmp_path, m
     def never(*_, **__):
         raise AssertionError("the log was estimated first")
 
-    monkeypatch.setattr("unbandit.estimators.estimate", never)
-    monkeypatch.setattr("unbandit.reporting.api.estimate", never)
+    from unbandit import estimators  # all modules first: one that is imported later would keep what is put in its place
+    from unbandit.reporting import api
+
+    monkeypatch.setattr(api, "estimate", never)
+    monkeypatch.setattr(estimators, "estimate", never)
     (tmp_path / "log.csv").write_bytes(HOLES)
     (tmp_path / "short.csv").write_bytes(GOOD)
     for command in ("estimate", "report"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from unbandit.contexts import ContextInstance, ContextLog, LinearRule
     from unbandit.contexts.posterior import ContextPosterior
     from unbandit.contexts.result import ContextEstimate
+    from unbandit.errors import Notice
 
 PLAIN = {
     "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
@@ -44,9 +45,10 @@ def estimate(given: Mapping[str, Any]) -> None:
     written = f"{len(answer.to_frame()):,} coefficients"
     pieces = partial(_pieces, answer)
     if printer.deliver(answer, output, given["as_json"], json_pieces=pieces, written=written):
+        notices = printer.print_misfit(answer.notices)
         if output is None:
             _print(answer)
-        _print_notices(log, answer)
+        _print_notices(log, notices)
     printer.insist(answer.check, given["strict"])
 
 
@@ -70,8 +72,9 @@ def report(given: Mapping[str, Any]) -> None:
     if pdf is not None:
         reporting.write_pdf(written.html, pdf, paper=given["paper"])
     out = printer.console()
+    notices = printer.print_misfit(answer.notices)
     out.print(written.sentence)
-    _print_notices(log, answer)
+    _print_notices(log, notices)
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
     printer.insist(answer.check, given["strict"])
 
@@ -108,8 +111,8 @@ def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
     return log, answer
 
 
-def _print_notices(log: ContextLog, answer: ContextEstimate) -> None:
-    printer.print_notices([notice for notice in answer.notices if notice not in log.reading], log.reading)
+def _print_notices(log: ContextLog, notices: Sequence[Notice]) -> None:
+    printer.print_notices([notice for notice in notices if notice not in log.reading], log.reading)
 
 
 def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:

@@ -140,6 +140,7 @@ def estimate(
     if not printer.deliver(answer, output, as_json, json_pieces=pieces, written=f"{len(answer):,} rows"):
         printer.insist(answer.check, strict)
         return
+    warnings = printer.print_misfit(answer.warnings)
     if output is None or others:
         printer.print_estimate(answer)
     elif summary := printer.summary_of_many(answer):
@@ -148,7 +149,7 @@ def estimate(
         printer.print_sensitivity(answer, others)
     if found is not None:
         printer.print_stretches(found)
-    printer.print_notices(answer.warnings, answer.notes)
+    printer.print_notices(warnings, answer.notes)
     printer.insist(answer.check, strict)
 
 

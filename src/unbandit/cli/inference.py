@@ -103,6 +103,7 @@ def posterior(
         printer.insist(found.check, strict)
         return
     out = printer.console()
+    warnings = printer.print_misfit(found.warnings)
     out.print(f"{short_numbers(found.rule)}, prior {found.prior}, {level * 100:g}% intervals", style="bold")
     out.print(_posterior_table(found, level))
     margin = f" by {by:g} or more" if by else ""
@@ -114,7 +115,7 @@ def posterior(
     )
     _, checked = said_of(found.check, parse_rule(found.rule))
     said = [fitted_notice(found.fitted, 0.95)] if found.fitted else []
-    printer.print_notices(found.warnings, [*checked, *said, *reading])
+    printer.print_notices(warnings, [*checked, *said, *reading])
     printer.insist(found.check, strict)
 
 

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".svg")
 
 NARROW_WIDTH = 100  # a console with fewer columns does not show gaps and means side by side
+MISFIT = "does-not-fit"  # code of the warning that comes before a table
+
 MOST_TABLES = 5  # of more demonstrations than this, only the first ones are printed
 WIDEST_CELL = 27  # of a value with its interval
 MOST_LINES = 40  # lines of a long table that are printed
@@ -334,6 +336,12 @@ def insist(check: Check, strict: bool) -> None:
     """End with exit code 4 if a rule does not fit the log and that matters."""
     if strict and check.verdict == "does not fit":
         raise typer.Exit(4)
+
+
+def print_misfit(warnings: Sequence[Notice]) -> list[Notice]:
+    """Print that the rule does not fit, which must stand above numbers that rest on it; return the other warnings."""
+    print_notices([each for each in warnings if each.code == MISFIT])
+    return [each for each in warnings if each.code != MISFIT]
 
 
 def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> None:

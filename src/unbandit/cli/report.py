@@ -133,9 +133,10 @@ def report(
         if len(written.answer.demonstrations) > reporting.api.MOST_TABLES:
             files.insert(1, str(write_table(written.answer.to_frame, table)))
     out = printer.console()
+    warnings = printer.print_misfit(written.answer.warnings)
     out.print(written.sentence)
     reading = {notice.code for notice in getattr(log, "rows", log).reading} | HOW_A_LOG_WAS_READ
-    printer.print_notices(written.answer.warnings, [each for each in written.answer.notes if each.code in reading])
+    printer.print_notices(warnings, [each for each in written.answer.notes if each.code in reading])
     out.print("Written: " + ", ".join(files))
     printer.insist(written.answer.check, strict)
 

@@ -296,9 +296,9 @@ class LabelColumn:
         for label, row in zip(labels, places, strict=True):
             if _is_doubtful(label):
                 cell = f'"{label}", which is no name for one' if label else "a blank cell"
-                remedy = "Fill it in or remove the row, if it was no round."
+                remedy = missing_remedy(self._role)
                 if label and self._role == "arm":
-                    remedy += f" If it is one, list it with {option('arms')}."
+                    remedy += f' If "{label}" is an arm, list it with {option("arms")}.'
                 text = f"expected {_EXPECTED[self._role]}; got {cell}."
                 self._doubtful[label] = refuse(text, row=row, column=self.name, value=label, remedy=remedy)
         if any(map(is_never_a_label, labels)):
@@ -334,6 +334,21 @@ def _refuse_beyond_calendar(refuse: Refuse, column: pl.Series, name: str, rows: 
         raise refuse(text, row=row + 1, column=name, remedy="Correct it, or write the dates as text.")
 
 
+def missing_remedy(role: str, repair: str = "Fill it in") -> str:
+    """Say what to do about a cell without a value, and what becomes of the log without its row."""
+    if role == "round":
+        return (
+            f"{repair}. If rows are complete and in order, ignore the column with {option('columns', {'round': ''})}."
+        )
+    if role != "arm":
+        return f"{repair} or remove the row."
+    return (
+        f'{repair}. If a choice was made but is not known, remove the row and keep a column "round" with the numbers '
+        f"of the others: the log then misses a round, and {option('kept')} says how probably a round was kept. If no "
+        "choice was made, remove the row and number the others without it."
+    )
+
+
 def refuse_missing(refuse: Refuse, column: pl.Series, name: str, role: str, rows: Integers | None = None) -> None:
     """Refuse a cell without a value, a number that is not finite, and a column of labels that cannot be any."""
     kind = column.dtype
@@ -350,7 +365,7 @@ def refuse_missing(refuse: Refuse, column: pl.Series, name: str, role: str, rows
     assert at is not None
     value, row = column[at], (at if rows is None else int(rows[at])) + 1
     text = f"expected {_EXPECTED[role]}; got {'a blank cell' if value is None else value}."
-    raise refuse(text, row=row, column=name, value=value, remedy="Fill it in or remove the row.")
+    raise refuse(text, row=row, column=name, value=value, remedy=missing_remedy(role))
 
 
 class LazySequence(Sequence[Member]):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unbandit.errors import LogError, Notice
 from unbandit.formatting import counted
 from unbandit.log.columns import is_round_like, is_time_like, naming
-from unbandit.log.labels import Integers, Refuse, is_number, refuse_missing
+from unbandit.log.labels import Integers, Refuse, is_number, missing_remedy, refuse_missing
 
 GROUPED = r"^[+-]?[1-9][0-9]{0,2}([.,'\u{a0}\u{202f} ][0-9]{3})+$"
 """A number whose mark may separate thousands or, if it has only one, decimals."""
@@ -215,7 +215,7 @@ def whole_numbers(refuse: Refuse, column: pl.Series, name: str, role: str) -> In
         value = column[row]
         got = str(value) if not isinstance(value, str) else f'"{value}"' if value.strip() else "a blank cell"
         text = f"expected a whole number for {role}; got {got}."
-        raise refuse(text, row=row + 1, column=name, value=value, remedy="Correct it or remove the row.")
+        raise refuse(text, row=row + 1, column=name, value=value, remedy=missing_remedy(role, "Correct it"))
     return values.astype(np.int64)
 
 

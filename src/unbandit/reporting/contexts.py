@@ -12,7 +12,7 @@ from unbandit.errors import Audience, python_option
 from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
 from unbandit.plots.estimate import coefficients
 from unbandit.reporting.figures import ReportFigure, as_figure
-from unbandit.reporting.page import Page, group_notices, main_part
+from unbandit.reporting.page import BASICS, Page, group_notices, main_part
 from unbandit.reporting.provenance import LogSource
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def context_report(
         left_out=len(answer.posteriors) - len(learners),
         by_arm=found.names[0][1] is not None,
         pictures=[_figure(each, name if answer.several else None) for name, each in learners[:1]],
-        check=_check(answer), words=WORDS, assumptions=_assumptions(answer, log), command=command, in_python=False,
-        source=source, seed=seed,
+        check=_check(answer), words=BASICS | WORDS, assumptions=_assumptions(answer, log), command=command,
+        in_python=False, source=source, seed=seed,
     )  # fmt: skip
     return ContextReport(title, said, main, answer)
 

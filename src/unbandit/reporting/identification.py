@@ -36,7 +36,7 @@ from unbandit.log import ActionLog
 from unbandit.log.tallies import is_record
 from unbandit.reporting.api import MOST_TABLES, renamed_arms
 from unbandit.reporting.figures import FigureData, ReportFigure, as_figure, draw_believed, draw_choices
-from unbandit.reporting.page import ONE_PAGE, WHOLE, Page, group_notices, main_part, ranked_table
+from unbandit.reporting.page import BASICS, GLOSSARY, ONE_PAGE, WHOLE, Page, group_notices, main_part, ranked_table
 from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
 from unbandit.reporting.sentence import reported_quantity, sentence
 from unbandit.result import NUMBERS, Columns, Estimate, Quantity, marked
@@ -44,7 +44,6 @@ from unbandit.result import NUMBERS, Columns, Estimate, Quantity, marked
 IMPROBABLE = 0.001  # a candidate with a smaller probability is ruled out
 
 WORDS = {
-    "rule": "How the chooser decides which arm comes next, from what the choices so far have given.",
     "candidate": "A rule that may have made the log. Its unknown numbers are averaged over, not chosen.",
     "probability": "How probable a candidate is after this log, if all were equally likely before it and one of them "
     "made it. A rule that is not among the candidates has none.",
@@ -52,7 +51,7 @@ WORDS = {
     "first one.",
     "ruled out": "A candidate that cannot have made the log, hardly ever makes one like it, or has a probability below "
     "0.001.",
-    "gap": "How much less an arm gives on average than the best one. The best arm's own gap is 0.",
+    "gap": GLOSSARY["gap"],
     "is the best": "The probability that the arm is the best of all, averaged over the rules that are left.",
 }
 
@@ -134,7 +133,7 @@ def identification_report(
         choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
         pictures=pictures, pictures_of=record.demonstrations[0] if several and not short else None,
         warnings=group_notices(notices[0], record.arms, audience),
-        notes=group_notices(notices[1], record.arms, audience), words=WORDS,
+        notes=group_notices(notices[1], record.arms, audience), words=BASICS | WORDS,
         assumptions={} if found is None else _assumptions(found),
         command=command or composed, in_python=in_python, source=source, seed=options.get("seed", 0),
     )  # fmt: skip

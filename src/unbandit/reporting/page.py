@@ -38,6 +38,8 @@ def _file(name: str) -> str:
 
 TEXTS = tomllib.loads(_file("glossary.toml"))
 GLOSSARY, VERDICTS = TEXTS["words"], TEXTS["verdicts"]
+BASICS = {word: GLOSSARY[word] for word in ("arm", "round", "pull", "demonstration", "reward", "rule")}
+"""Words that every report has."""
 NOTICES = {code: Explanation(**texts) for code, texts in TEXTS["notices"].items()}
 """What each kind of notice means, by its code."""
 

@@ -17,7 +17,7 @@ from unbandit.hierarchy import Population, population
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.reporting.figures import ReportFigure, as_figure, draw_shares
-from unbandit.reporting.page import Page, group_notices, main_part
+from unbandit.reporting.page import BASICS, Page, group_notices, main_part
 from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
 
 MOST_PARTICIPANTS = 200  # of more, the first ones are listed
@@ -80,7 +80,7 @@ def population_report(
         notes=group_notices((*record.reading, *found.notes), found.arms, audience), population=_population_rows(found),
         pictures=[_forest(found), *_shares(record, short=short)], names=[each.name for each in found.parameters],
         participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
-        words=WORDS, assumptions=_assumptions(found),
+        words=BASICS | WORDS, assumptions=_assumptions(found),
         command=command or composed, in_python=command is None and source is None, source=source, seed=found.seed,
     )  # fmt: skip
     say("Done", 1.0)
