@@ -13,31 +13,18 @@ import numpy as np
 
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.bridges import ROOTS, Path, Room, fill_roots, first_below, lowest_up_to, path_of
-from unbandit.kernels.compile import Integers, Numbers, Words, called, compiled, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rewards import BLOCK, STRIDE, Ahead, count_above, draw_ahead, forget_ahead, new_ahead
-from unbandit.kernels.simulate_index import level_guide, next_level
+from unbandit.kernels.rewards import BLOCK, STRIDE, Ahead, count_above, draw_ahead, draw_first
+from unbandit.kernels.simulate_index import ArmStates, forget_states, level_guide, new_states, next_level
 
 ZERO, ONE, SIZE = np.uint64(0), np.uint64(1), np.uint64(BLOCK)
 FEW_LEFT, FEW_LEFT_BY_BRIDGES = 32, 8  # pulls left, from which on they are made one by one
 HIGHEST = np.finfo(np.float64).max
 
 
-class LevelStates(NamedTuple):
-    """The arms: pulls, the running minimum of the index, and a block of pulls drawn ahead."""
-
-    pulls: Words
-    lowest: Numbers
-    ahead: Ahead
-
-
-@called
-def _new_states(arms: int) -> LevelStates:
-    return LevelStates(np.empty(arms, np.uint64), np.empty(arms), new_ahead(arms))
-
-
 @inlined
-def _copy(source: LevelStates, into: LevelStates) -> None:
+def _copy(source: ArmStates, into: ArmStates) -> None:
     for arm in range(source.pulls.size):
         into.pulls[arm], into.lowest[arm] = source.pulls[arm], source.lowest[arm]
         into.ahead.ends[arm], into.ahead.totals[arm] = source.ahead.ends[arm], source.ahead.totals[arm]
@@ -55,12 +42,12 @@ def pull_again(
 
 
 @inlined
-def _advance(bandit: Bandit, parameters: Any, level: float, budget: int, run: int, states: LevelStates) -> int:
+def _advance(bandit: Bandit, parameters: Any, level: float, budget: int, run: int, states: ArmStates) -> int:
     """Advance each arm until its running minimum is at most `level`; give up after `budget` pulls in all.
 
     Returns the number of pulls made, more than `budget` if given up.
     """
-    pulls, lowest, ahead = states
+    pulls, lowest, ahead, _ = states
     made, horizon, limit = ZERO, np.uint64(bandit.horizon), np.uint64(budget)
     for arm in range(np.uint64(bandit.means.size)):
         if lowest[arm] <= level:
@@ -118,24 +105,28 @@ def count_by_levels(
     """Fill in, one row per run: pulls, and the pulls of arm and most-pulled arm at switching rounds (0 where none)."""
     arms, horizon = bandit.means.size, bandit.horizon
     guide = level_guide(parameters, bandit.sample, arms, horizon)
-    states, kept = _new_states(arms), _new_states(arms)
-    pulls, lowest, ahead = states
+    states, kept = new_states(arms), new_states(arms)
+    pulls, lowest, ahead, _ = states
     for row in range(pulls_out.shape[0]):
         arrange(bandit, row)
         run = first_run + row
-        for arm in range(arms):
-            pulls[arm], lowest[arm] = ZERO, np.inf
-        forget_ahead(ahead)
+        forget_states(states)
         # --- advance all arms from level to level until nearly all pulls are made; undo a step that made too many ---
         left, level, step, trust = horizon, np.inf, 0, 1.0
         while left > FEW_LEFT and trust > 0.01:
-            _copy(states, kept)
+            if step > 0:
+                _copy(states, kept)
             target = horizon - left + trust * left
             aim = next_level(guide, level, horizon - left, target, arms, step, bandit.sigma)
+            if step == 0:
+                draw_first(bandit, parameters, np.uint64(run), aim, ahead, states.room)
             made = _advance(bandit, parameters, aim, left, run, states)
             if made > left:
-                _copy(kept, states)
                 trust *= 0.5
+                if step > 0:
+                    _copy(kept, states)
+                else:
+                    forget_states(states)
             else:
                 level, left, step = aim, left - made, step + 1
         # --- the last few pulls, one stretch at one level after the other ---

@@ -124,6 +124,11 @@ def _width_of(parameters: Any) -> Formula | None:
     return _WIDTHS.get(kind)
 
 
+def is_additive(parameters: Any) -> bool:
+    """Return whether the index of parameters of a compiled type is the sample mean plus a width."""
+    return _width_of(parameters) is not None
+
+
 @overload(width_value, strict=False, jit_options=CALLED)
 def _width_by_type(parameters: Any, pulls: Any) -> Any:
     return _width_of(parameters)

@@ -15,13 +15,14 @@ from numba.extending import intrinsic, overload
 
 from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of, reward, reward_from_word
 from unbandit.kernels.compile import INLINED, Numbers, Words, called, inlined
-from unbandit.kernels.formula import index_value
+from unbandit.kernels.formula import index_value, is_additive
 from unbandit.kernels.rng import philox
 
 WIDTH = 8
 BLOCK = 2 * WIDTH  # a block of the generator serves two pulls
 ZERO, ONE, TWO, SIXTEEN = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(BLOCK)
 STRIDE = SIXTEEN + ONE  # numbers per arm that are drawn ahead
+EIGHT, FIRST_ROOM = np.uint64(WIDTH), BLOCK + BLOCK * WIDTH  # `draw_first`: arms, and numbers that it works with
 
 _INTEGER, _FLOAT, _PLACE = ir.IntType(64), ir.DoubleType(), ir.IntType(32)
 _INTEGERS, _FLOATS = ir.VectorType(_INTEGER, WIDTH), ir.VectorType(_FLOAT, WIDTH)
@@ -81,12 +82,17 @@ def _rows_and_places(builder: Any, word: Any) -> tuple[Any, Any]:
 
 
 def _coefficients(builder: Any, table: Any, rows: Any) -> list[Any]:
-    """Load a row of eight coefficients for each number; transpose them: pairs, then pairs of pairs, then halves."""
+    """Load a row of eight coefficients for each number; transpose them."""
     lines = []
     for lane in range(WIDTH):
         offset = builder.shl(builder.extract_element(rows, ir.Constant(_PLACE, lane)), ir.Constant(_INTEGER, 3))
         line = builder.bitcast(builder.gep(table, [offset]), _FLOATS.as_pointer())
         lines.append(builder.load(line, align=8))
+    return _transposed(builder, lines)
+
+
+def _transposed(builder: Any, lines: list[Any]) -> list[Any]:
+    """Transpose `WIDTH` vectors: pairs, then pairs of pairs, then halves."""
     for size in (1, 2, 4):
         turned = list(lines)
         for lane in range(WIDTH):
@@ -114,6 +120,29 @@ def _normals(builder: Any, table: Any, word: Any) -> Any:
     return builder.bitcast(builder.xor(value, builder.and_(word, _each(1 << 63))), _FLOATS)
 
 
+def _two_vectors(
+    context: Any, builder: Any, table: tuple[Any, Any], counters: list[Any], moments: list[Any]
+) -> list[Any]:
+    """Return the rewards from the first word of each block, and those from the second."""
+    kind, value = table
+    coefficients = context.make_array(kind)(context, builder, value).data
+    first, *rest = (builder.and_(counter, _each(0xFFFFFFFF)) for counter in counters)
+    mean, sigma = moments
+    return [
+        builder.fadd(mean, builder.fmul(sigma, _normals(builder, coefficients, word)))
+        for word in _philox_vectors(builder, first, rest)
+    ]
+
+
+def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    """Return the address of a vector in an array of numbers."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [at]), _FLOATS.as_pointer())
+
+
+_LANES = ir.Constant(_INTEGERS, [ir.Constant(_INTEGER, lane) for lane in range(WIDTH)])
+
+
 def _generate_rewards(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Write the code of `_fill_normal`: `BLOCK` normal rewards to `out[at]` and behind it.
 
@@ -121,22 +150,15 @@ def _generate_rewards(context: Any, builder: Any, signature: Any, arguments: Any
     `moments` the mean and the deviation.
     """
     block, fixed, table, moments, out, at = arguments
-    coefficients = context.make_array(signature.args[2])(context, builder, table).data
-    lanes = ir.Constant(_INTEGERS, [ir.Constant(_INTEGER, lane) for lane in range(WIDTH)])
     others = [_spread(builder, builder.extract_value(fixed, place)) for place in range(5)]
-    counters = [builder.add(_spread(builder, block), lanes), *others]
-    first, *rest = (builder.and_(counter, _each(0xFFFFFFFF)) for counter in counters)
-    mean, sigma = (_spread(builder, builder.extract_value(moments, place), _FLOATS) for place in (0, 1))
-    even, odd = (
-        builder.fadd(mean, builder.fmul(sigma, _normals(builder, coefficients, word)))
-        for word in _philox_vectors(builder, first, rest)
-    )
-    start = context.make_array(signature.args[4])(context, builder, out).data
+    counters = [builder.add(_spread(builder, block), _LANES), *others]
+    spread = [_spread(builder, builder.extract_value(moments, place), _FLOATS) for place in (0, 1)]
+    even, odd = _two_vectors(context, builder, (signature.args[2], table), counters, spread)
     for half in (0, WIDTH // 2):
         in_turn = [lane + WIDTH * word for lane in range(half, half + WIDTH // 2) for word in (0, 1)]
-        address = builder.gep(start, [builder.add(at, ir.Constant(_INTEGER, 2 * half))])
+        address = builder.add(at, ir.Constant(_INTEGER, 2 * half))
         vector = _shuffle(builder, even, odd, in_turn)
-        builder.store(vector, builder.bitcast(address, _FLOATS.as_pointer()), align=8)
+        builder.store(vector, _place(context, builder, signature.args[4], out, address), align=8)
     return context.get_dummy_value()
 
 
@@ -145,6 +167,61 @@ def _typed_rewards(typing: Any, block: Any, fixed: Any, table: Any, moments: Any
     return types.void(types.uint64, five, table, two, out, types.uint64), _generate_rewards
 
 
+def _generate_side_by_side(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Write the code of `_pull_side_by_side`: pull `WIDTH` arms twice; return whether a minimum is above a level.
+
+    `fixed` has the number of the generator's block, the first arm, the other counters and the key; `scalars` the
+    deviation, the level, and `1/n` and `C(n)` after each pull. `room` begins with the sums and the running minima; from
+    `at` on it gets the running minima after each pull.
+    """
+    fixed, table, means, scalars, room, at = arguments
+    block, arm, *others = (_spread(builder, builder.extract_value(fixed, place)) for place in range(6))
+    mean = builder.load(_place(context, builder, signature.args[2], means, builder.extract_value(fixed, 1)), align=8)
+    sigma, level, *factors = (_spread(builder, builder.extract_value(scalars, place), _FLOATS) for place in range(6))
+    first, second = (ir.Constant(_INTEGER, place) for place in (0, WIDTH))
+    sums, lows = (_place(context, builder, signature.args[4], room, place) for place in (first, second))
+    total, lowest = builder.load(sums, align=8), builder.load(lows, align=8)
+    counters = [block, builder.add(arm, _LANES), *others]
+    rewards = _two_vectors(context, builder, (signature.args[1], table), counters, [mean, sigma])
+    for vector, inverse, width, row in zip(rewards, factors[::2], factors[1::2], (first, second), strict=True):
+        total = builder.fadd(total, vector)
+        index = builder.fadd(builder.fmul(total, inverse), width)
+        lowest = builder.select(builder.fcmp_ordered("<", index, lowest), index, lowest)
+        builder.store(lowest, _place(context, builder, signature.args[4], room, builder.add(at, row)), align=8)
+    builder.store(total, sums, align=8)
+    builder.store(lowest, lows, align=8)
+    above = builder.bitcast(builder.fcmp_ordered(">", lowest, level), ir.IntType(WIDTH))
+    return builder.icmp_unsigned("!=", above, ir.Constant(ir.IntType(WIDTH), 0))
+
+
+def _typed_side_by_side(typing: Any, fixed: Any, table: Any, means: Any, scalars: Any, room: Any, at: Any) -> Any:
+    words, numbers = types.UniTuple(types.uint64, 6), types.UniTuple(types.float64, 6)
+    return types.boolean(words, table, means, numbers, room, types.uint64), _generate_side_by_side
+
+
+def _generate_layout(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Write the code of `_lay_out`: `BLOCK` rows of `WIDTH` numbers in `room`, from `at` on, to columns in `out`.
+
+    The first column begins at `place`, and each other `STRIDE` numbers after the one before it.
+    """
+    room, at, out, place = arguments
+    for half in range(0, BLOCK, WIDTH):
+        rows = []
+        for row in range(half, half + WIDTH):
+            source = builder.add(at, ir.Constant(_INTEGER, row * WIDTH))
+            rows.append(builder.load(_place(context, builder, signature.args[0], room, source), align=8))
+        for lane, column in enumerate(_transposed(builder, rows)):
+            target = builder.add(place, ir.Constant(_INTEGER, lane * int(STRIDE) + half))
+            builder.store(column, _place(context, builder, signature.args[2], out, target), align=8)
+    return context.get_dummy_value()
+
+
+def _typed_layout(typing: Any, room: Any, at: Any, out: Any, place: Any) -> Any:
+    return types.void(room, types.uint64, out, types.uint64), _generate_layout
+
+
+_lay_out: Any = intrinsic(_typed_layout)
+_pull_side_by_side: Any = intrinsic(_typed_side_by_side)
 _fill_normal: Any = intrinsic(_typed_rewards)
 
 
@@ -201,7 +278,7 @@ def count_above(numbers: Numbers, start: np.uint64, level: float, ties: bool) ->
     return np.uint64(np.count_nonzero(block >= level if ties else block > level))
 
 
-@overload(count_above, strict=False, jit_options={"error_model": "numpy", "forceinline": True})
+@overload(count_above, strict=False, jit_options=INLINED)
 def _compiled_count(numbers: Any, start: Any, level: Any, ties: Any) -> Any:
     return lambda numbers, start, level, ties: _count_in_vectors(numbers, start, level, ties)
 
@@ -220,8 +297,8 @@ class Ahead(NamedTuple):
 
 @called
 def new_ahead(arms: int) -> Ahead:
-    """Return room for the pulls of all arms that are drawn ahead."""
-    return Ahead(np.empty(arms, np.uint64), np.empty(arms), np.empty(arms * np.int64(STRIDE)))
+    """Return room for the pulls of all arms that are drawn ahead; `draw_first` may write infinity behind them."""
+    return Ahead(np.empty(arms, np.uint64), np.empty(arms), np.empty((arms + 1) * np.int64(STRIDE)))
 
 
 @inlined
@@ -251,3 +328,42 @@ def draw_ahead(bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, 
         ahead.minima[place] = minimum
     ahead.ends[arm] += SIXTEEN
     ahead.totals[arm] = total
+
+
+def _has_widths(parameters: Any) -> bool:
+    """Return whether compiled loops have an index that is the sample mean plus `C(n)`."""
+    return False
+
+
+@overload(_has_widths, strict=False, jit_options=INLINED)
+def _compiled_widths(parameters: Any) -> Any:
+    additive = is_additive(parameters)
+    return lambda parameters: additive
+
+
+@called
+def draw_first(bandit: Bandit, parameters: Any, run: np.uint64, level: float, ahead: Ahead, room: Numbers) -> None:
+    """Draw the first pulls of all arms, `WIDTH` of them side by side, until their running minima are at most `level`.
+
+    At most 16 pulls are drawn; what is not drawn of a block is infinite, at its beginning. The last few arms, and those
+    whose rewards or index take another form, have to be drawn one by one. `room` is for `FIRST_ROOM` numbers.
+    """
+    last = np.uint64(bandit.means.size) // EIGHT * EIGHT
+    if bandit.horizon < BLOCK or bandit.bernoulli or not _has_widths(parameters):
+        last = ZERO
+    for first_arm in range(ZERO, last, EIGHT):
+        for place in range(BLOCK):
+            room[place] = 0.0 if place < WIDTH else np.inf
+        pulls, above = ZERO, True
+        while above and pulls < SIXTEEN:
+            n, later = pulls + ONE, pulls + TWO
+            fixed = (pulls >> ONE, first_arm, run, REWARDS, bandit.key[0], bandit.key[1])
+            widths = index_value(parameters, 0.0, n, ONE), index_value(parameters, 0.0, later, ONE)
+            scalars = (bandit.sigma, level, bandit.inverse[n], widths[0], bandit.inverse[later], widths[1])
+            above = _pull_side_by_side(fixed, bandit.table, bandit.means, scalars, room, SIXTEEN + pulls * EIGHT)
+            pulls = later
+        for place in range(SIXTEEN + pulls * EIGHT, np.uint64(FIRST_ROOM)):
+            room[place] = np.inf
+        for lane in range(EIGHT):
+            ahead.ends[first_arm + lane], ahead.totals[first_arm + lane] = pulls, room[lane]
+        _lay_out(room, SIXTEEN, ahead.minima, (first_arm + ONE) * STRIDE - pulls)

@@ -18,7 +18,17 @@ from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.rewards import BLOCK, STRIDE, Ahead, count_above, draw_ahead, forget_ahead, new_ahead
+from unbandit.kernels.rewards import (
+    BLOCK,
+    FIRST_ROOM,
+    STRIDE,
+    Ahead,
+    count_above,
+    draw_ahead,
+    draw_first,
+    forget_ahead,
+    new_ahead,
+)
 from unbandit.kernels.rng import philox, uniform_from_word
 
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -29,11 +39,26 @@ WINDOW = 32768  # rounds merged at a time, at least: few enough for the cache, m
 
 
 class ArmStates(NamedTuple):
-    """The arms of a merge: pulls made, and the running minimum of the index, one number per arm; the pulls ahead."""
+    """The arms: pulls made, and the running minimum of the index, one number per arm; the pulls drawn ahead."""
 
     pulls: Words
     lowest: Numbers
     ahead: Ahead
+    room: Numbers  # for `draw_first`
+
+
+@called
+def new_states(arms: int) -> ArmStates:
+    """Return room for the states of all arms."""
+    return ArmStates(np.empty(arms, np.uint64), np.empty(arms), new_ahead(arms), np.empty(FIRST_ROOM))
+
+
+@inlined
+def forget_states(states: ArmStates) -> None:
+    """Begin a run."""
+    for arm in range(states.pulls.size):
+        states.pulls[arm], states.lowest[arm] = ZERO, np.inf
+    forget_ahead(states.ahead)
 
 
 class Entries(NamedTuple):
@@ -106,7 +131,7 @@ def _uncover(
     Appends an entry for each level at which an arm was pulled, except its very first pull. Returns the arm reached,
     less than the number of arms if the entries are full, and the number of entries.
     """
-    pulls, lowest, ahead = states
+    pulls, lowest, ahead, _ = states
     full = np.uint64(entries.levels.size - 2)
     for arm in range(np.uint64(first_arm), np.uint64(bandit.means.size)):
         if lowest[arm] <= level:
@@ -243,7 +268,7 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
     arms, (runs, horizon) = bandit.means.size, actions.shape
     window = max(WINDOW, 8 * arms)
     guide = level_guide(parameters, bandit.sample, arms, horizon)
-    states = ArmStates(np.empty(arms, np.uint64), np.empty(arms), new_ahead(arms))
+    states = new_states(arms)
     written = np.empty(arms, np.uint64)
     room = min(horizon, window) * 2 + arms * 2 + 8
     levels, tags = np.empty(room), np.empty(room, np.uint64)
@@ -252,9 +277,9 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
         arrange(bandit, run)
         row = actions[run]
         # --- the opening: every arm once, its index being infinite before ---
+        forget_states(states)
         for arm in range(arms):
-            states.pulls[arm], states.lowest[arm], written[arm] = ZERO, np.inf, ONE
-        forget_ahead(states.ahead)
+            written[arm] = ONE
         done = min(arms, horizon)
         for arm in range(done):
             row[arm] = arm
@@ -265,6 +290,8 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
             level = next_level(guide, level, made, target * 1.004, arms, step, bandit.sigma)
             # --- advance every arm to it: what was made before comes first, so no arm can make more than is left ---
             budget, count, arm = horizon - made, ZERO, 0
+            if step == 0:
+                draw_first(bandit, parameters, np.uint64(first_run + run), level, states.ahead, states.room)
             while True:
                 entries = Entries(levels, tags)
                 arm, count = _uncover(bandit, parameters, level, budget, arm, first_run + run, states, entries, count)

@@ -14,14 +14,14 @@ from unbandit.demonstrators.index import FEW_ARMS
 from unbandit.instance import Bernoulli, Instance
 from unbandit.kernels import simulate_index
 from unbandit.kernels.compile import compiled
-from unbandit.kernels.rewards import forget_ahead, new_ahead
 from unbandit.kernels.simulate_index import (
     WINDOW,
-    ArmStates,
     Entries,
     IndexOptions,
+    forget_states,
     merge_few_tapes,
     merge_tapes,
+    new_states,
     pull_largest_index,
     room_to_play,
     sort_entries,
@@ -124,8 +124,8 @@ def test_full_entries_are_resumed_where_they_stopped(seed, room, level):
     rule, bandit = UCB(scale=0.5), laid_out(Instance(np.zeros(arms), 0.3), horizon, seed)
 
     def uncovered(room: int) -> tuple[dict[int, list[int]], list[int]]:
-        states = ArmStates(np.zeros(arms, np.uint64), np.full(arms, np.inf), new_ahead(arms))
-        forget_ahead(states.ahead)
+        states = new_states(arms)
+        forget_states(states)
         heights, tags, arm, entries = np.empty(room), np.empty(room, np.uint64), 0, np.uint64(0)
         while arm < arms:
             arm, entries = simulate_index._uncover(
