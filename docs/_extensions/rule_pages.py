@@ -213,7 +213,8 @@ def _measured(cell: str) -> str:
     figure, bracket, rest = cell.partition(" (")
     inside, _, mark = rest.partition(")")
     lines = [figure + mark, f"({inside})"] if bracket else [figure]
-    return " ".join(line.replace(" ", "\u00a0") for line in lines)
+    unbroken = " ".join(line.replace(" ", "\u00a0") for line in lines)
+    return unbroken.replace("\u00a0±", " ±")  # tables have many columns
 
 
 def _number(value: object) -> str:

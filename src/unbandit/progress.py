@@ -384,3 +384,16 @@ def progress_on(console: Console, label: str = "Simulating", *, rounds: bool = T
     if _asked() is False:
         return Progress()
     return Bar(console, label, rounds=rounds) if console.is_terminal else ProgressLines(console, label)
+
+
+def end_with_parent() -> None:
+    """End this worker process as soon as the one that started it has ended, however that happened."""
+    from multiprocessing import connection, parent_process  # most processes have no worker
+
+    def watch(sentinel: int) -> None:
+        connection.wait([sentinel])
+        os._exit(0)
+
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=watch, args=(parent.sentinel,), daemon=True).start()

@@ -67,3 +67,36 @@ def test_control_c_reaches_worker_processes_that_start_wait_or_work(delay: float
         os.killpg(run.pid, signal.SIGINT)
         said, error = run.communicate(timeout=25)
     assert (said, error) == ("ended\n", "")
+
+
+ORPHANED = """
+import os, time
+from unbandit.study.dispatch import WorkerProcesses
+
+if __name__ == "__main__":
+    with WorkerProcesses(1) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 600).result()
+"""
+
+
+def is_running(process: int) -> bool:
+    try:
+        return "(zombie)" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not list its processes in /proc")
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGKILL])
+def test_worker_processes_end_with_the_one_that_started_them(signal_number: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", ORPHANED], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        worker = int(run.stdout.readline())
+        assert is_running(worker)
+        run.send_signal(signal_number)
+        run.wait(60)
+    until = time.monotonic() + 60
+    while is_running(worker):
+        assert time.monotonic() < until, "the worker outlived its parent"
+        time.sleep(0.05)

@@ -30,7 +30,7 @@ from unbandit import checks
 from unbandit.clusters import WAIT, Cluster, LostWorker
 from unbandit.errors import ClusterError, Interrupts, ParameterError, option
 from unbandit.formatting import counted
-from unbandit.progress import Progress, WorkerThreads
+from unbandit.progress import Progress, WorkerThreads, end_with_parent
 from unbandit.study.results import ResultsFolder
 from unbandit.study.taskgrid import Task, TaskGrid, differences
 
@@ -201,7 +201,8 @@ class _WorkerInterrupts(Interrupts):
 
 
 def _await_interrupts() -> None:
-    """Prepare a process for Ctrl-C before its first task."""
+    """Prepare a process for Ctrl-C before its first task, and for the end of the one that started it."""
+    end_with_parent()
     signal.signal(signal.SIGINT, _WorkerInterrupts().interrupt)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -15,11 +15,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from typing import Any, Literal
 
 from unbandit import checks
-from unbandit.progress import shown_by, stage_text
+from unbandit.progress import end_with_parent, shown_by, stage_text
 from unbandit.web.problems import (
     BROKEN,
     CLOSED,
@@ -295,7 +295,7 @@ def run_jobs(pipe: Connection, limits: Limits, tasks: str) -> None:
     `("done", result)` or `("failed", problem)`. `tasks` is a module with `TASKS`, by name, and `warm_up`, which is
     called first. Unexpected errors go to the error stream, never to the page.
     """
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     _limit_resources(limits)
     warnings.simplefilter("ignore")  # answers carry their warnings in words
     module = importlib.import_module(tasks)
@@ -345,13 +345,6 @@ class JobStages:
         if (words, share) != self._sent:
             self._sent = words, share
             self._pipe.send(("stage", words, share))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(0)
 
 
 def _limit_resources(limits: Limits) -> None:
