@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.delay import DELAY, Delay
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.formula import formula_parameters
+from unbandit.kernels.formula import Formula, formula_parameters
 from unbandit.kernels.formula import probability as probability_seam
 from unbandit.log.tallies import Tallies
 
@@ -129,12 +129,16 @@ class RandomisedRule(Demonstrator):
         """
         raise NotImplementedError
 
+    def formulas(self) -> dict[str, Formula]:
+        """Return the functions that kernels are compiled with, by name."""
+        found = {name: getattr(type(self), name) for name in ("probability", "choose", "learn")}
+        if type(self).log_expansion is not RandomisedRule.log_expansion:
+            found["log_expansion"] = type(self).log_expansion
+        return found
+
     def parameters(self, horizon: int) -> Any:
         """Return what the kernels take as the rule's parameters."""
-        formulas = {name: getattr(type(self), name) for name in ("probability", "choose", "learn")}
-        if type(self).log_expansion is not RandomisedRule.log_expansion:
-            formulas["log_expansion"] = type(self).log_expansion
-        return formula_parameters(formulas, self.numbers(horizon))
+        return formula_parameters(self.formulas(), self.numbers(horizon))
 
     def _options(self, arms: int) -> RandomisedOptions:
         from unbandit.kernels.simulate_randomised import RandomisedOptions

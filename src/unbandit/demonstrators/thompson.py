@@ -13,6 +13,7 @@ from unbandit.demonstrators.rule import OtherName
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.compile import inlined
+from unbandit.kernels.formula import Formula
 from unbandit.kernels.largest import expand_largest_of_normals, largest_of_normals
 from unbandit.kernels.largest_beta import largest_of_betas
 from unbandit.kernels.special import log_odds_from_uniform, normal_from_uniform
@@ -106,31 +107,14 @@ class Thompson(RandomisedRule):
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
         """Return the probability that the arm's draw is the largest."""
-        work = np.empty((2, pulls.size))
-        if parameters.bernoulli:
-            for each in range(pulls.size):
-                work[0, each] = parameters.successes + memory[each, 0]
-                work[1, each] = parameters.failures + pulls[each] - memory[each, 0]
-            return largest_of_betas(work[0], work[1], arm)
-        fill_beliefs(parameters, pulls, memory[:, 0], work[0], work[1])
-        return largest_of_normals(work[0], work[1], arm)
+        chance = _probability_of_betas if parameters.bernoulli else _probability_of_normals
+        return chance(parameters, pulls, memory, round, arm)
 
     @staticmethod
     def choose(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
         """Return the arm with the largest draw, each being the quantile at a uniform number."""
-        best, largest = 0, -math.inf
-        for arm in range(pulls.size):
-            if parameters.bernoulli:
-                successes = memory[arm, 0]
-                a, b = parameters.successes + successes, parameters.failures + pulls[arm] - successes
-                drawn = log_odds_from_uniform(a, b, draws[arm])
-            else:
-                precision = parameters.prior_precision + parameters.reward_precision * pulls[arm]
-                weighted = parameters.prior_weight + parameters.reward_precision * memory[arm, 0]
-                drawn = weighted / precision + normal_from_uniform(draws[arm]) / math.sqrt(precision)
-            if drawn > largest:
-                best, largest = arm, drawn
-        return best
+        chosen = _choose_among_betas if parameters.bernoulli else _choose_among_normals
+        return chosen(parameters, pulls, memory, round, draws)
 
     @staticmethod
     def log_expansion(
@@ -150,6 +134,15 @@ class Thompson(RandomisedRule):
                 bend[each, other] *= scales[each] * scales[other]
         return value
 
+    def formulas(self) -> dict[str, Formula]:
+        """Return the formulas of the prior that it has: kernels need not be compiled for both."""
+        found, beta = super().formulas(), self.bernoulli_only
+        if found["probability"] is Thompson.probability:
+            found["probability"] = _probability_of_betas if beta else _probability_of_normals
+        if found["choose"] is Thompson.choose:
+            found["choose"] = _choose_among_betas if beta else _choose_among_normals
+        return found
+
     def numbers(self, horizon: int) -> dict[str, float]:
         """Return the priors as the formulas read them: precisions, or counts."""
         normal = precisions(self.name, self.mean or 0.0, self.deviation or 1.0, self.sigma or 1.0)
@@ -159,6 +152,42 @@ class Thompson(RandomisedRule):
             "failures": self.failures or 1.0,
             "horizon": float(horizon),
         }
+
+
+def _probability_of_normals(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
+    work = np.empty((2, pulls.size))
+    fill_beliefs(parameters, pulls, memory[:, 0], work[0], work[1])
+    return largest_of_normals(work[0], work[1], arm)
+
+
+def _choose_among_normals(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
+    best, largest = 0, -math.inf
+    for arm in range(pulls.size):
+        precision = parameters.prior_precision + parameters.reward_precision * pulls[arm]
+        weighted = parameters.prior_weight + parameters.reward_precision * memory[arm, 0]
+        drawn = weighted / precision + normal_from_uniform(draws[arm]) / math.sqrt(precision)
+        if drawn > largest:
+            best, largest = arm, drawn
+    return best
+
+
+def _probability_of_betas(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:
+    work = np.empty((2, pulls.size))
+    for each in range(pulls.size):
+        work[0, each] = parameters.successes + memory[each, 0]
+        work[1, each] = parameters.failures + pulls[each] - memory[each, 0]
+    return largest_of_betas(work[0], work[1], arm)
+
+
+def _choose_among_betas(parameters: Any, pulls: Pulls, memory: Memory, round: Any, draws: Draws) -> int:
+    best, largest = 0, -math.inf
+    for arm in range(pulls.size):
+        successes = memory[arm, 0]
+        a, b = parameters.successes + successes, parameters.failures + pulls[arm] - successes
+        drawn = log_odds_from_uniform(a, b, draws[arm])
+        if drawn > largest:
+            best, largest = arm, drawn
+    return best
 
 
 def precisions(owner: str, mean: float, deviation: float, sigma: float) -> dict[str, float]:
