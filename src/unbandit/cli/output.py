@@ -106,7 +106,7 @@ def announce_compilation() -> None:
     from unbandit.kernels.compile import CACHE_DIRECTORY
 
     if CACHE_DIRECTORY is None or not any(CACHE_DIRECTORY.rglob("*.nbi")):
-        typer.echo("Compiling the kernels: once for each version, about a minute.", err=True)
+        typer.echo("Compiling the kernels: once for each version, up to a minute.", err=True)
 
 
 def working(stage: str) -> StageLine:
