@@ -375,7 +375,10 @@ def posterior(
     fit = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted)
     guessed = guessed_numbers(assumed, noise, can_fit=kept is None and availability is None)
-    return replace(found, warnings=(*misfits, *guessed, *warnings, *meant, *from_the_prior(request)), check=fit)
+    warnings = [*misfits, *guessed, *warnings]
+    for notice in warnings:
+        python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
+    return replace(found, warnings=(*warnings, *meant, *from_the_prior(request)), check=fit)
 
 
 # Closed forms

@@ -40,7 +40,8 @@ def test_a_noise_that_nobody_gave_is_assumed_aloud():
     log = ub.Thompson(sigma=0.5).demonstrate(ub.Instance([0.7, 0.4], 0.5), 60, seed=1)
     with pytest.warns(ub.AssumptionWarning, match="sigma = 1"):
         ub.estimate(log, "thompson", particles=50)
-    found = ub.posterior(log, "thompson", particles=50, clouds=1)
+    with pytest.warns(ub.AssumptionWarning, match="sigma = 1"):
+        found = ub.posterior(log, "thompson", particles=50, clouds=1)
     assert "sigma-assumed" in [notice.code for notice in found.warnings]
     with pytest.raises(ub.ParameterError, match="sigma: expected a positive number"):
         ub.posterior(log, "thompson", sigma=-1.0)

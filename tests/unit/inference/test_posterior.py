@@ -59,7 +59,7 @@ def test_surprise_sums_up_to_the_evidence(log, found):
     """To that by each cloud, or, where clouds see the whole log, about: a small cloud that does not gives it."""
     assert found.surprise.size == 300
     assert found.surprise.sum() == pytest.approx(found.evidences.mean(), abs=1.0)
-    forwards = ub.posterior(log, "epsilon-greedy", sigma=0.5, particles=50)
+    forwards = ub.posterior(log, "epsilon-greedy:epsilon=0.1", sigma=0.5, particles=50)
     assert forwards.surprise.sum() == pytest.approx(forwards.evidences.mean(), abs=1e-6)
 
 

@@ -8,6 +8,8 @@ import pytest
 import unbandit as ub
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 
+pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+
 THOMPSON = ub.Thompson(sigma=0.5)
 GREEDY = ub.EpsilonGreedy(epsilon=0.2)  # its clouds see one action ahead, so few particles are too few
 
@@ -125,3 +127,13 @@ def test_how_far_evidences_may_differ(deviation, smallest, by_chance, said):
     evidences = -100 + deviation * np.array([-1.0, 1.0, -1.0, 1.0]) * np.sqrt(3 / 4)
     assert bool(evidence_differs(evidences, smallest, 500, by_chance)) == said
     assert evidence_differs(evidences[:1], smallest, 500, by_chance) == []
+
+
+@pytest.mark.parametrize("ask", [ub.posterior, ub.estimate])
+def test_answers_of_clouds_that_differ_warn_in_python(ask):
+    log = GREEDY.demonstrate(ub.Instance([1.0, 0.6, 0.2], 0.5), 120, seed=1)
+    with pytest.warns(ub.AssumptionWarning) as raised:
+        found = ask(log, GREEDY, sigma=0.5, particles=3, seed=1, check=False)
+    said = {notice.message for notice in found.warnings if notice.code in ("clouds-differ", "evidence-differs")}
+    assert said
+    assert said <= {str(each.message) for each in raised}

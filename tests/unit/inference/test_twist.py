@@ -295,6 +295,7 @@ def test_the_path_of_pooled_logs_is_that_of_the_first_demonstration_alone():
     assert pooled.draws.std(axis=0).mean() < first.draws.std(axis=0).mean()
 
 
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_known_rewards_raise_no_doubt_where_particles_know_them():
     """Only where clouds go forwards does the level rest on the few values that a cloud holds."""
     rule, log = record_of("softmax:temperature=0.3", rounds=40, known=(5, 6, 7))
