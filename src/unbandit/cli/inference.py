@@ -317,7 +317,7 @@ def _print_answer(
         out.print(_value_table(table))
     for name, values in tables.items():
         if values is not None:
-            where = f"demonstration {shown(name)} under {short_numbers(' or '.join(answer.left))}"
+            where = f"demonstration {shown(name)} under {short_numbers(' or '.join(answer.averaged))}"
             out.print(f"\nWhat the arms were worth in {where}, {level * 100:g}% intervals", style="bold")
             out.print(_value_table(values))
     if answer.surprises:

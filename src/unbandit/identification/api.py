@@ -190,9 +190,8 @@ def _answer(
 
 
 def _to_check(decision: Decision, visited: Sequence[int]) -> list[int]:
-    """Return the probable candidates not yet checked, the first alone if clear; a misfit makes others probable."""
-    contenders = decision.contenders[:1] if decision.clear else decision.contenders
-    probable = [at for at in contenders if decision.probabilities[at] >= SMALL and at not in visited]
+    """Return the probable candidates not yet checked; a misfit makes others probable."""
+    probable = [at for at in decision.contenders if decision.probabilities[at] >= SMALL and at not in visited]
     beyond = probable[:1] == [decision.order[0]] and len(visited) < 2 * MOST_CHECKED  # it may be named
     return probable[: max(MOST_CHECKED - len(visited), int(beyond))]
 
@@ -231,6 +230,8 @@ def _decided(
             at: replace(contenders[at], probability=decision.probabilities[at]) for at in decision.order
         }  # fmt: skip
     left = [at for at in (decision.contenders if fitting else first.contenders) if not fitting or at in fitting]
+    mixed = [(contenders[at], values[at]) for at in left if at in values]
+    possible = [contenders[at].name for at in left if at == left[0] or contenders[at].probability >= SMALL]
     left = left[:1] if decision.clear else left
     verdict: Verdict = "identified" if decision.clear else "cannot tell"
     if not fitting:
@@ -244,7 +245,6 @@ def _decided(
         text = f"It was not checked whether the log looks like one that {contenders[left[0]].name} made. {reason}"
         notes = [*notes, Notice("not-checked", text.strip())]
     ordered = tuple(contenders[at] for at in decision.order)
-    mixed = [(contenders[at], values[at]) for at in left if at in values]
     notes = [*notes, *_conventions(ordered), *_imprecise(decision)]
     notes += _collapsed(ordered)
     notes += [notice for at in left for notice in _twins(request, contenders[at])]
@@ -262,6 +262,7 @@ def _decided(
         candidates=ordered,
         assured=decision.assured,
         left=tuple(contenders[at].name for at in left),
+        averaged=tuple(each.name for each, _ in mixed) or tuple(possible[:MOST_CHECKED]),
         surprises=tuple(_surprises(request.log, _with_surprise(request, ordered[0]))),
         question=request,
         values=mixed_values(request, mixed) if mixed else None,

@@ -54,7 +54,6 @@ REFINED = 8.0  # nats behind the best, up to which values between those of a gri
 COARSELY_REFINED, SHARP = 30.0, 2.0  # the same for lines with few values, and nats from one to the next that are many
 KNOWN = 0.25  # an error, as a logarithm, that more particles need not reduce
 SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo error held against it, to be identified
-SMALL_SHARE = 4.0  # nats behind the best of a candidate's guesses, from which on their share of it is small
 
 FISHER = (2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148)
 """Half the 95% points of the chi-square distribution with 2, 4, 6, ... degrees of freedom."""
@@ -470,9 +469,13 @@ def _still_running(
     decision = decide(_averages(candidates, evidences))
     running = [key for key in within if evidences[key].error > MOST_SCATTER and key[0] != decision.order[0]]
     for at in () if decision.clear or decision.at_best < SURE else decision.contenders:
-        own = [key for key in evidences if key[0] == at]
-        best = max(evidences[key].value + log_prior(key) for key in own) - SMALL_SHARE
-        running += [key for key in own if evidences[key].high + log_prior(key) > best and evidences[key].error > KNOWN]
+        own = [key for key in evidences if key[0] == at and evidences[key].value > -math.inf]
+        reached = np.array([evidences[key].high + log_prior(key) for key in own])
+        shares = np.exp(reached - reached.max())
+        errors = shares / shares.sum() * [evidences[key].error for key in own]
+        small_first = np.argsort(errors, kind="stable")
+        left = np.sqrt(np.cumsum(np.square(errors[small_first])))  # in the average, by all that are not computed again
+        running += [own[place] for place, error in zip(small_first, left, strict=True) if error > KNOWN]
     return list(dict.fromkeys(collapsed + running))
 
 

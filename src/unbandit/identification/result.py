@@ -51,9 +51,11 @@ class Identification(Finding):
         one standard error, or two where the error itself is large. It is identified if this is at least 0.95.
     left
         The names of those that cannot be distinguished from the first one, itself included.
+    averaged
+        The names of those that values are averaged over: all that are still probable, also where one is identified.
     values
-        The posterior of every mean, averaged over the candidates that are left and over their unknown parameters; None
-        if the log says nothing about them, or has several demonstrations.
+        The posterior of every mean, averaged over these candidates and over their unknown parameters; None if the log
+        says nothing about them, or has several demonstrations.
     best_by_rule
         The arm that is probably the best under each of the candidates whose values are averaged, if one is.
     surprises
@@ -74,6 +76,7 @@ class Identification(Finding):
     candidates: tuple[Contender, ...]
     assured: float
     left: tuple[str, ...]
+    averaged: tuple[str, ...]
     surprises: tuple[Surprise, ...]
     question: IdentificationRequest
     values: Posterior | None = None
@@ -168,15 +171,15 @@ class Identification(Finding):
         return mixed
 
     def demonstration_values(self, which: int = 0) -> Posterior | None:
-        """Return the posterior of every mean in one demonstration, averaged over the candidates that are left.
+        """Return the posterior of every mean in one demonstration, averaged over the candidates that are probable.
 
         None where the log says nothing about the means.
         """
         if len(self.question.log) == 1:
             return self.values
         checks.whole("demonstration", which, 0, len(self.question.log) - 1)
-        left = [self[name] for name in self.left]
-        return mixed_values(self.question, [(each, values_under(self.question, which, each)) for each in left])
+        probable = [self[name] for name in self.averaged]
+        return mixed_values(self.question, [(each, values_under(self.question, which, each)) for each in probable])
 
     def to_frame(self) -> polars.DataFrame:
         """Return every set of parameters of every candidate as a table, the most probable first."""
@@ -205,6 +208,7 @@ class Identification(Finding):
             "leading": self.leading.name,
             "assured": self.assured,
             "left": list(self.left),
+            "averaged": list(self.averaged),
             "horizon": asked.horizons[0] if same else list(asked.horizons),
             "demonstrations": len(asked.log),
             "sigma": asked.sigma,

@@ -52,7 +52,7 @@ WORDS = {
     "ruled out": "A candidate that cannot have made the log, hardly ever makes one like it, or has a probability below "
     "0.001.",
     "gap": GLOSSARY["gap"],
-    "is the best": "The probability that the arm is the best of all, averaged over the rules that are left.",
+    "is the best": "The probability that the arm is the best of all, averaged over the rules that are still probable.",
 }
 
 
@@ -126,8 +126,8 @@ def identification_report(
         refusal=refusal, none_fits=found is not None and found.verdict == "none fits",
         candidates=[] if found is None else _candidate_rows(found),
         ruled_out={} if found is None else _ruled_out(found, audience),
-        left=[] if found is None else found.left, quantity="gap" if answer is None else reported_quantity(answer),
-        unit=None, level=share(level),
+        averaged=[] if found is None else found.averaged,
+        quantity="gap" if answer is None else reported_quantity(answer), unit=None, level=share(level),
         tables=[] if answer is None or (short and several) else _tables(answer, several=several, short=short),
         tables_left_out=left_out,
         choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
@@ -187,7 +187,7 @@ def _as_estimate(found: Identification, level: float) -> Estimate | None:
     }  # fmt: skip
     columns = Columns(request.log.pulls[list(posteriors)], **numbers, verdict=np.array([row[1] for row in rows]))
     return Estimate(
-        rule=" or ".join(found.left), method="posterior", arms=request.log.arms,
+        rule=" or ".join(found.averaged), method="posterior", arms=request.log.arms,
         demonstrations=tuple(request.log.demonstrations[which] for which in posteriors), columns=columns,
         horizons=tuple(request.horizons[which] for which in posteriors), level=level, sigma=request.sigma,
         best_by_demonstration=marked(np.array([row[2] for row in rows]), request.log.arms),

@@ -12,7 +12,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.fit import Check
-from unbandit.identification import api, values
+from unbandit.identification import api, evidence, values
 from unbandit.identification.evidence import Contender, Decision, Guess, IdentificationRequest, LogEvidence
 from unbandit.identification.values import RuleValues, said_of_values
 from unbandit.inference.prior import NormalPrior
@@ -63,8 +63,21 @@ def test_few_are_checked_unless_the_first_of_them_do_not_fit():
     assert api._to_check(several, [0, 1, 2, 3]) == []
     without = Decision((4, 5), (0, 0, 0, 0, 0.5, 0.5), 0.5, 0.5, (4, 5))
     assert api._to_check(without, [0, 1, 2, 3]) == [4]
-    clear = Decision((0, 1), (0.96, 0.04), 0.96, 0.96, (0, 1))
-    assert api._to_check(clear, []) == [0]
+    clear = Decision((0, 1, 2), (0.95, 0.04, 0.01), 0.95, 0.95, (0, 1, 2))
+    assert api._to_check(clear, []) == [0, 1]
+
+
+def test_values_are_averaged_over_a_rule_that_is_improbable_but_possible(monkeypatch):
+    log = ub.Softmax(temperature=0.6).demonstrate(ub.Instance([1.0, 0.3, 0.0], 0.5), 25, seed=6)
+    rules = "softmax:temperature=0.6,uniform"
+    assert ub.identify(log, rules, sigma=0.5, particles=100).verdict == "cannot tell"
+    monkeypatch.setattr(evidence, "SURE", 0.75)
+    found = ub.identify(log, rules, sigma=0.5, particles=100)
+    assert (found.verdict, found.left) == ("identified", ("softmax:temperature=0.6",))
+    assert set(found.averaged) == {"softmax:temperature=0.6", "uniform"}
+    alone = found.posterior("softmax:temperature=0.6", draws=4_000)
+    one = alone.probability_best.max()
+    assert found.values.probability_best.max() < one - 0.02
 
 
 def test_one_candidate_that_was_not_checked_does_not_fit_by_that():
@@ -309,8 +322,8 @@ def test_the_answer_as_json_has_its_schema():
     found = ub.identify(log, "sae,uniform", sigma=0.5, seed=3)
     said = json.loads(found.to_json())
     assert list(said) == [
-        "schema", "verdict", "winner", "leading", "assured", "left", "horizon", "demonstrations", "sigma", "prior",
-        "seed", "candidates", "check", "level", "values", "best_by_rule", "surprises", "warnings", "notes",
+        "schema", "verdict", "winner", "leading", "assured", "left", "averaged", "horizon", "demonstrations", "sigma",
+        "prior", "seed", "candidates", "check", "level", "values", "best_by_rule", "surprises", "warnings", "notes",
     ]  # fmt: skip
     assert (said["schema"], said["seed"], said["horizon"]) == ("unbandit.identify/2", 3, 12)
     uniform, sae = said["candidates"]
