@@ -184,6 +184,7 @@ def test_chances_are_the_rules_probabilities_and_leaders_the_best_sequence():
     assert most_likely_leaders(reading, chances, math.log(0.01))[3:].tolist() == list(best)
 
 
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_clouds_agree_where_an_arm_takes_the_lead_late():
     instance = ub.Instance(np.random.default_rng(1045).normal(0, 1, 4), SIGMA)
     rule = ub.EpsilonGreedy(epsilon=0.1)
