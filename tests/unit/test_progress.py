@@ -45,6 +45,7 @@ def test_kernels_count_what_they_do_and_change_nothing():
     assert counted.log_evidence == plain.log_evidence
 
 
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 @pytest.mark.parametrize("rule", ["ucb:alpha=0.25", "sae:alpha=0.25", "softmax", "epsilon-greedy"])
 def test_stopped_work_ends_with_ctrl_c_and_not_as_a_log_that_no_particle_explains(rule):
     log = ub.parse_rule(rule).demonstrate(ub.Instance([0.7, 0.2], 0.5), 100, seed=1)
