@@ -76,7 +76,7 @@ class _PartCompiler(CompilerBase):
 
 # Kernels and parts have the same options: what a function is compiled to depends on those of its callers too.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-_PARTS_ARE_KNOWN = numba.version_info.short <= (0, 68)  # a later numba may link in another way
+_PARTS_ARE_KNOWN = numba.version_info.short == (0, 68)  # another numba may link in another way: it compiles each part
 CALLED: dict[str, Any] = _OPTIONS | (
     {"no_cpython_wrapper": False, "pipeline_class": _PartCompiler} if _PARTS_ARE_KNOWN else {}
 )
@@ -139,10 +139,7 @@ class Sparing:
         try:
             with np.errstate(all="ignore"):
                 return self.plain(*map(_plain_record, arguments))
-        except (
-            ArithmeticError,
-            ValueError,
-        ):  # where Python raises an error, compiled code goes on with NaN or infinity
+        except (ArithmeticError, ValueError):  # compiled code goes on with NaN or infinity
             return self.kernel(*arguments)
 
 
