@@ -206,7 +206,7 @@ def fitted_notice(fitted: Sequence[FittedNumber], level: float, demonstrations: 
     how = f"Fitted from the log ({fitted[0].method})"
     text = f"{how}: {numbers}, with {level * 100:g}% intervals. Every interval of the answer allows for it."
     if demonstrations > 1:
-        text += " The same is taken for all demonstrations; population lets them differ."
+        text += " All demonstrations are taken to share it; `population` lets it differ."
     return Notice("fitted", " ".join(filter(None, (text, *(each.note for each in fitted)))))
 
 

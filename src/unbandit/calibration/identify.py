@@ -222,6 +222,8 @@ class Identify(Measure):
             )
             found.append(Criterion("identify, reachable", measure, "no goal", about, "made by", scores=best))
         if held:
-            measure = "values of `identify`: gaps within their 95% intervals, averaged over the rules that are left"
+            measure = (
+                "values of `identify`: gaps within their 95% intervals, averaged over the rules that are still probable"
+            )
             found.append(Criterion("identify, gaps", measure, "92% to 98%", "", "made by", scores=held))
         return found

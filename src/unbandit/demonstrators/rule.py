@@ -42,7 +42,7 @@ class OtherName(NamedTuple):
         formula = f"1 / {called}" if self.power == -1 else f"{called}^{self.power}"
         text = f"{f'Where {self.where},' if self.where else 'Here'} {self.name} is {formula}"
         number = _number_in(value) if isinstance(value, str) else value
-        if not isinstance(number, int | float) or number <= 0:
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 1e-100 < number < 1e100:
             return f"{text}."
         return f"{text}: for {called}={number:g} write {self.name}={number**self.power:.6g}."
 

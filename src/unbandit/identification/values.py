@@ -286,12 +286,12 @@ def said_of_values(
     best = {candidate.name: arms[values.best] for candidate, values in rules if values.best is not None}
     if len(set(best.values())) > 1:
         text = "; ".join(f"{quoted(arm)} under {name}" for name, arm in best.items())
-        return [Notice("rules-disagree", f"The rules that are left disagree about the best arm: {text}.")]
+        return [Notice("rules-disagree", f"The rules that are still probable disagree about the best arm: {text}.")]
     if all(values.posterior is None for _, values in rules):
         reason = next((values.reason for _, values in rules if values.reason), "the log is too short.")
         return [Notice("no-values", f"The log says nothing about what the arms were worth: {reason}")]
     if len(rules) > 1 and len(best) == len(rules):
-        text = f"Under every rule that is left, {quoted(next(iter(best.values())))} is the best arm."
+        text = f"Under every rule that is still probable, {quoted(next(iter(best.values())))} is the best arm."
         return [Notice("rules-agree", text)]
     return []
 

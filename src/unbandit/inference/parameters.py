@@ -64,6 +64,7 @@ FILTERS = 2  # such clouds that filter under each value near the top
 SPOTS, AMONG = np.linspace(-2.4, 2.4, 7)[:, None], 12
 """Where clouds are asked how wrong Laplace's method is: deviations of one number, and how many places of two."""
 MOST_LEFT, STEEPEST = 0.4, 1.5  # nats around a smooth function, and per deviation, by which these may differ
+MOST_ERROR = 0.7  # Monte-Carlo error of the log evidence of two numbers, in nats, from which on these do not show
 WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show all differences
 
 BY_DECISIONS = "decisions, predicted one by one"
@@ -181,7 +182,7 @@ def fit_family(
 def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
     """Return places and how probable they are, by clouds of particles under each value."""
     if len(axes) > 1:
-        return cell_masses(_surveyed(evidence, axes))
+        return cell_masses(_surveyed(evidence, axes), _limits(axes))
     xs, values, error = _narrowed(evidence, axes)
     _refuse_spikes(evidence.family, xs)
     return evidence_density(xs, values, error)
@@ -204,9 +205,9 @@ def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...], level: float = 
 
     if len(axes) > 1:
         cells = surveyed(smooth, *limits)
-        if cells is None:
+        if cells is None or not cells.complete:
             return None
-        density_with = partial(cell_masses, cells)
+        density_with = partial(cell_masses, cells, limits)
     else:
         xs, values = narrowed(smooth, {}, np.linspace(*limits, COARSE_SMOOTH)[:, 0], FINE, ENOUGH)
         if len(values) < ENOUGH:
@@ -404,16 +405,32 @@ def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Num
     xs, values = narrowed(evidence, {}, line, FINE, ENOUGH, partial(_ask_again, evidence))
     if values.size == 0:
         raise _unexplained(evidence.family)
-    variances = [evidence.variances[x] for x in map(tuple, xs.tolist()) if x in evidence.variances]
-    return xs, values, math.sqrt(float(np.mean(variances))) if variances else 0.0
+    return xs, values, _error(evidence, xs)
 
 
 def _surveyed(evidence: _Evidence, axes: tuple[Axis, ...]) -> Cells:
-    """Compute the evidence of two numbers in cells (`surveyed`)."""
+    """Compute the evidence of two numbers in cells (`surveyed`); refuse what errors may have decided."""
     cells = surveyed(evidence, *_limits(axes), partial(_ask_again, evidence))
     if cells is None:
         raise _unexplained(evidence.family)
+    near = cells.places[cells.values > cells.values.max() - WINDOW]
+    if not cells.complete or _error(evidence, near) > MOST_ERROR:
+        raise _unclear(evidence.family)
     return cells
+
+
+def _error(evidence: _Evidence, xs: Numbers) -> float:
+    """Return the Monte-Carlo error of a log evidence, by clouds at the same place; 0 where there is none."""
+    variances = [evidence.variances[x] for x in map(tuple, xs.tolist()) if x in evidence.variances]
+    return math.sqrt(float(np.mean(variances))) if variances else 0.0
+
+
+def _unclear(family: RuleFamily) -> NotIdentifiable:
+    return NotIdentifiable(
+        f"{family}: the log does not show {family.title}: the Monte-Carlo errors of its evidence are larger than "
+        "what the evidence changes from one value to the next.",
+        remedy=f"Give {family.title} a value, or the beginning of the log only.",
+    )
 
 
 def _unexplained(family: RuleFamily) -> InferenceError:
@@ -440,11 +457,7 @@ def _refuse_spikes(family: RuleFamily, xs: Numbers) -> None:
     """Refuse an evidence that is large at too few places for a smooth surface: errors decided where its top is."""
     trend = quadratic_terms((xs - xs.mean(axis=0)) / np.maximum(xs.std(axis=0), 1e-12))
     if np.linalg.matrix_rank(trend) < trend.shape[1]:
-        raise NotIdentifiable(
-            f"{family}: the log does not show {family.title}: the Monte-Carlo errors of its evidence are larger than "
-            "what the evidence changes from one value to the next.",
-            remedy=f"Give {family.title} a value, or the beginning of the log only.",
-        )
+        raise _unclear(family)
 
 
 def _refuse_open_ends(

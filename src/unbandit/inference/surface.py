@@ -29,7 +29,9 @@ LENGTHS, AMPLITUDES, ERRORS = (0.4, 0.8, 1.6), (0.05, 0.5, 2.0, 8.0, 20.0), (1.0
 """Lengths and sizes of what is left over the trend, and factors of the Monte-Carlo error: the likeliest are taken."""
 LEAST_ERROR = 0.03  # of a log evidence
 FIRST, MOST_CELLS = 8, 400  # cells along each of two numbers at first, and of all, at most
-HEAVY, NOTABLE = 0.06, 0.01  # shares of the evidence of cells that are cut, and of those beside which larger ones are
+HEAVY = 0.06  # share of the evidence from which on a cell is cut
+NOTABLE = 0.01  # and from which on larger cells beside it are
+TURNS, REACH = 3, 6.0  # surveys along principal axes, at most, and the deviations to which they go
 NEAR, FEWEST_NEAR = 5.0, 15  # nats below the top of cells that show its shape, and how many must
 NEIGHBOURS = 30  # cells that a place between them is interpolated from
 STENCIL = np.array(list(product((-1.0, 0.0, 1.0), repeat=2)))  # nine cells in place of one; the fifth has its centre
@@ -72,17 +74,31 @@ def narrowed(
 
 
 class Cells(NamedTuple):
-    """Rectangles that fill the range of two numbers, smaller where more of the evidence is."""
+    """Parallelograms that fill a range of two numbers, smaller where more of the evidence is."""
 
-    centres: Numbers  # (cells, numbers)
-    halves: Numbers  # half of each side
+    centres: Numbers  # (cells, 2), in steps along both ways
+    halves: Numbers  # half of each side, likewise
     values: Numbers  # log evidences at the centres
+    origin: Numbers
+    ways: Numbers  # (ways, numbers)
+    complete: bool = True  # whether no cell has so much of the evidence that it should be cut further
+
+    @property
+    def places(self) -> Numbers:
+        """Return the centres as numbers."""
+        return np.asarray(self.origin + self.centres @ self.ways)
 
     @property
     def shares(self) -> Numbers:
         """Return about how much of the evidence each cell has."""
         mass = np.exp(self.values - self.values.max()) * self.halves.prod(axis=1)
         return np.asarray(mass / mass.sum())
+
+    @property
+    def on_the_edge(self) -> float:
+        """Return how much of the evidence is in cells at the edge of the range."""
+        ends = np.abs(self.centres) + self.halves
+        return float(self.shares[(ends > ends.max(axis=0) - 1e-9).any(axis=1)].sum())
 
 
 def surveyed(
@@ -93,15 +109,37 @@ def surveyed(
 
     Numbers that make up for each other lie on a narrow, bent ridge that may reach the end of the range. So there is no
     search for a top: cells that have much of the evidence are cut into nine, and so are larger ones that touch those
-    that have some, so that a ridge is followed from cell to cell. `again` corrects the first cells. None where no place
-    explains the log.
+    that have some, so that a ridge is followed from cell to cell. A ridge that is too narrow for that is surveyed again
+    along the principal axes of what was found. `again` corrects the first cells. None where no place explains the log.
     """
-    half = (highs - lows) / (2 * FIRST)
-    centres = lows + half * (2 * np.array(list(product(range(FIRST), repeat=2))) + 1)
-    known = {tuple(x.tolist()): evidence(x, 1) for x in centres}
+    found = _cut(evidence, (lows + highs) / 2, np.diag((highs - lows) / 2), again)
+    for _ in range(TURNS):
+        if found is None or found.complete:
+            break
+        centre, ways = principal_axes(found.places, found.shares)
+        least = np.sqrt(np.square(found.halves @ found.ways).sum(axis=1).min())
+        lengths = np.sqrt(np.square(ways).sum(axis=1, keepdims=True))
+        ways = ways * REACH * np.maximum(lengths, least) / np.maximum(lengths, 1e-12)
+
+        def within(x: Numbers, clouds: int) -> float:
+            return evidence(x, clouds) if (lows <= x).all() and (x <= highs).all() else -math.inf
+
+        turned = _cut(within, centre, ways, None)
+        found = turned._replace(complete=turned.complete and turned.on_the_edge < NOTABLE) if turned else None
+    return found
+
+
+def _cut(
+    evidence: Callable[[Numbers, int], float], origin: Numbers, ways: Numbers,
+    again: Callable[[dict[tuple[float, ...], float]], None] | None,
+) -> Cells | None:  # fmt: skip
+    """Fill the range from -1 to 1 along both ways with cells, and cut those that have much of the evidence."""
+    half = np.full(2, 1 / FIRST)
+    centres = half * (2 * np.array(list(product(range(FIRST), repeat=2))) + 1) - 1
+    known = {tuple(x.tolist()): evidence(x, 1) for x in origin + centres @ ways}
     if again is not None:
         again(known)
-    cells = Cells(centres, np.tile(half, (len(centres), 1)), np.array(list(known.values())))
+    cells = Cells(centres, np.tile(half, (len(centres), 1)), np.array(list(known.values())), origin, ways)
     while True:
         if cells.values.max() == -math.inf:
             return None
@@ -112,40 +150,43 @@ def surveyed(
         for one in np.flatnonzero(shares > NOTABLE):
             apart = np.abs(cells.centres - cells.centres[one]) / (cells.halves + cells.halves[one])
             cut |= (apart < 1.01).all(axis=1) & (cells.halves[:, 0] > 1.5 * cells.halves[one, 0])
-        left = (MOST_CELLS - len(cells.values)) // (len(STENCIL) - 1)
-        if not cut.any() or left < 1:
+        if not cut.any():
             return cells
+        left = (MOST_CELLS - len(cells.values)) // (len(STENCIL) - 1)
+        if left < 1:
+            return cells._replace(complete=False)
         cut[np.flatnonzero(cut)[np.argsort(-shares[cut], kind="stable")[left:]]] = False
         smaller = cells.halves[cut] / 3
         around = (cells.centres[cut][:, None] + 2 * STENCIL * smaller[:, None]).reshape(-1, 2)
         found = np.repeat(cells.values[cut], len(STENCIL))
-        for at in range(len(around)):
+        for at, place in enumerate(origin + around @ ways):
             if at % len(STENCIL) != MIDDLE:
-                found[at] = evidence(around[at], CLOUDS)
-        cells = Cells(
-            np.vstack([cells.centres[~cut], around]),
-            np.vstack([cells.halves[~cut], np.repeat(smaller, len(STENCIL), axis=0)]),
-            np.concatenate([cells.values[~cut], found]),
+                found[at] = evidence(place, CLOUDS)
+        cells = cells._replace(
+            centres=np.vstack([cells.centres[~cut], around]),
+            halves=np.vstack([cells.halves[~cut], np.repeat(smaller, len(STENCIL), axis=0)]),
+            values=np.concatenate([cells.values[~cut], found]),
         )
 
 
-def cell_masses(cells: Cells, correction: Correction | None = None) -> tuple[Numbers, Numbers]:
+def cell_masses(
+    cells: Cells, limits: tuple[Numbers, Numbers], correction: Correction | None = None
+) -> tuple[Numbers, Numbers]:
     """Return places within the cells that have nearly all of the evidence, and how much each has, up to a factor.
 
     Between their centres the log evidence is a smooth function through those nearby. A correction is added to it.
+    Places beyond the limits of the numbers are left out.
     """
     inside = cells.values > cells.values.max() - WINDOW
-    centre, ways = principal_axes(cells.centres, cells.shares)
-    deviations = np.linalg.inv(ways + np.diag(cells.halves[inside].min(axis=0)))
     offsets = np.array(list(product((np.arange(WITHIN) + 0.5) * 2 / WITHIN - 1, repeat=2)))
-    places = (cells.centres[inside][:, None] + offsets * cells.halves[inside][:, None]).reshape(-1, 2)
+    at = (cells.centres[inside][:, None] + offsets * cells.halves[inside][:, None]).reshape(-1, 2)
     areas = np.repeat(cells.halves[inside].prod(axis=1), len(offsets))
+    places = cells.origin + at @ cells.ways
+    possible = ((limits[0] <= places) & (places <= limits[1])).all(axis=1)
+    at, areas, places = at[possible], areas[possible], places[possible]
     floor = cells.values.max() - LEAST
-    between = RBFInterpolator(
-        (cells.centres - centre) @ deviations, np.maximum(cells.values, floor), neighbors=NEIGHBOURS, kernel="cubic"
-    )
-    mean = between((places - centre) @ deviations)
-    return places, _widened(places, mean + np.log(areas), np.zeros(len(places)), correction)
+    between = RBFInterpolator(cells.centres, np.maximum(cells.values, floor), neighbors=NEIGHBOURS, kernel="cubic")
+    return places, _widened(places, between(at) + np.log(areas), np.zeros(len(places)), correction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,9 +309,8 @@ def principal_axes(places: Numbers, weights: Numbers) -> tuple[Numbers, Numbers]
 def spread_out(places: Numbers, weights: Numbers, count: int) -> Numbers:
     """Return some places, apart from each other, among those that together have nearly all of the weight."""
     order = np.argsort(-weights)
-    probable = order[np.cumsum(weights[order]) < MOST_OF_IT]
-    _, ways = principal_axes(places, weights)
-    at = places[probable] @ np.linalg.inv(ways)
+    probable = order[np.cumsum(weights[order]) - weights[order] < MOST_OF_IT]
+    at = places[probable] @ np.linalg.pinv(principal_axes(places, weights)[1])
     chosen = [int(np.square(at - weights[probable] @ at / weights[probable].sum()).sum(axis=1).argmin())]
     while len(chosen) < min(count, len(at)):
         apart = np.square(at[:, None] - at[chosen]).sum(axis=2).min(axis=1)

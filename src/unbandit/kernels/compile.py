@@ -8,8 +8,7 @@ What is kept includes pickles, and loading a pickle runs whatever is in it. So t
 can write to; where there is none, kernels are compiled in every process, and not kept.
 
 Functions that kernels call are *parts*: they are typed and lowered once, whoever calls them, and LLVM optimises them
-within the kernel alone. Numba would compile each of them to the end, again for every set of options of a caller, which
-takes a third longer in all.
+within the kernel alone. Numba would compile each of them to the end, again for every set of options of a caller.
 """
 
 import hashlib
@@ -23,10 +22,6 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
@@ -40,45 +35,52 @@ Marks = NDArray[np.bool_]
 _lock = threading.Lock()
 
 
-class _PartLibrary(JITCodeLibrary):
-    """The code of a function that is only called by kernels: linked into theirs, and never run by itself."""
+def _part_compiler() -> Any:
+    """Return the compiler of parts; it uses what numba keeps to itself, and may move in another version."""
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder
+    from numba.core.compiler_machinery import register_pass
+    from numba.core.typed_passes import NativeLowering
 
-    def finalize(self) -> None:
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        self._optimize_final_module()
-        self._finalized = True
+    class PartLibrary(JITCodeLibrary):
+        """The code of a function that is only called by kernels: linked into theirs, and never run by itself."""
 
+        def finalize(self) -> None:
+            for library in dict.fromkeys(self._linking_libraries):
+                self._reload_init.update(library._reload_init)
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._optimize_final_module()
+            self._finalized = True
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _PartLowering(NativeLowering):
-    _name = "part_lowering"
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class PartLowering(NativeLowering):
+        _name = "part_lowering"
 
-    def run_pass(self, state: Any) -> bool:
-        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
-        super().run_pass(state)
-        name: Any = [].append  # numba knows functions by an address that Python could call
-        state.targetctx.insert_user_function(name, state["cr"].fndesc, [state.library])
-        state["cr"] = state["cr"]._replace(cfunc=name)
-        return True
+        def run_pass(self, state: Any) -> bool:
+            state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
+            super().run_pass(state)
+            name: Any = [].append  # numba knows functions by an address that Python could call
+            state.targetctx.insert_user_function(name, state["cr"].fndesc, [state.library])
+            state["cr"] = state["cr"]._replace(cfunc=name)
+            return True
 
+    class PartCompiler(CompilerBase):
+        def define_pipelines(self) -> list[Any]:
+            manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+            manager.passes = [(PartLowering if each is NativeLowering else each, text) for each, text in manager.passes]
+            manager._finalized = False
+            manager.finalize()
+            return [manager]
 
-class _PartCompiler(CompilerBase):
-    def define_pipelines(self) -> list[Any]:
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.passes = [(_PartLowering if each is NativeLowering else each, text) for each, text in manager.passes]
-        manager._finalized = False
-        manager.finalize()
-        return [manager]
+    return PartCompiler
 
 
 # Kernels and parts have the same options: what a function is compiled to depends on those of its callers too.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _PARTS_ARE_KNOWN = numba.version_info.short == (0, 68)  # another numba may link in another way: it compiles each part
 CALLED: dict[str, Any] = _OPTIONS | (
-    {"no_cpython_wrapper": False, "pipeline_class": _PartCompiler} if _PARTS_ARE_KNOWN else {}
+    {"no_cpython_wrapper": False, "pipeline_class": _part_compiler()} if _PARTS_ARE_KNOWN else {}
 )
 INLINED: dict[str, Any] = CALLED | {"forceinline": True}
 
@@ -117,14 +119,14 @@ def compiled(function: Function) -> Function:
             numba.config.CACHE_DIR = before
 
 
-class Sparing:
+class LateKernel:
     """A kernel that is compiled only once it has much to do; until then it runs as plain Python, with the same results.
 
     Each has a number of units of work that take about as long in Python as the kernel takes to be loaded.
     """
 
     def __init__(self, kernel: Any, spared: int, plain: Callable[..., Any]) -> None:
-        self.kernel, self.left, self.plain = kernel, spared, plain
+        self.kernel, self.budget, self.plain = kernel, spared, plain
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled kernel."""
@@ -132,14 +134,14 @@ class Sparing:
 
     def for_work(self, units: int) -> Callable[..., Any]:
         """Return how to call it for some units of work."""
-        self.left -= units
-        return self._run_plain if self.left >= 0 else self.kernel
+        self.budget -= units
+        return self._run_plain if self.budget >= 0 else self.kernel
 
     def _run_plain(self, *arguments: Any) -> Any:
         try:
             with np.errstate(all="ignore"):
                 return self.plain(*map(_plain_record, arguments))
-        except (ArithmeticError, ValueError):  # compiled code goes on with NaN or infinity
+        except Exception:  # compiled code goes on with NaN or infinity, and takes records to functions of numba
             return self.kernel(*arguments)
 
 
@@ -155,9 +157,9 @@ def _plain_record(argument: Any) -> Any:
     return _PlainRecord(argument) if isinstance(argument, np.record) else argument
 
 
-def compiled_late(spared: int, plain: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Sparing]:
+def compiled_late(spared: int, plain: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], LateKernel]:
     """Compile a function once it has more than `spared` units of work; `plain` is a faster form of it in Python."""
-    return lambda function: Sparing(compiled(function), spared, plain or function)
+    return lambda function: LateKernel(compiled(function), spared, plain or function)
 
 
 def inlined(function: Function) -> Function:

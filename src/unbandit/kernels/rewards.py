@@ -359,7 +359,8 @@ def draw_first(bandit: Bandit, parameters: Any, run: np.uint64, level: float, ah
             n, later = pulls + ONE, pulls + TWO
             fixed = (pulls >> ONE, first_arm, run, REWARDS, bandit.key[0], bandit.key[1])
             widths = index_value(parameters, 0.0, n, ONE), index_value(parameters, 0.0, later, ONE)
-            scalars = (bandit.sigma, level, bandit.inverse[n], widths[0], bandit.inverse[later], widths[1])
+            inverses = inverse_of(bandit.inverse, n), inverse_of(bandit.inverse, later)
+            scalars = (bandit.sigma, level, inverses[0], widths[0], inverses[1], widths[1])
             above = _pull_side_by_side(fixed, bandit.table, bandit.means, scalars, room, SIXTEEN + pulls * EIGHT)
             pulls = later
         for place in range(SIXTEEN + pulls * EIGHT, np.uint64(FIRST_ROOM)):

@@ -63,6 +63,8 @@ def densities(
         span = parts.span_of(np.quantile(draws[:, shown], [0.002, 0.998], axis=0).ravel(), true)
         parts.put_scale(axes, "x", parts.even_ticks(*span), AXIS_LABELS["gap" if gaps else "mean"])
         least, most = _support(posterior, gaps=gaps, unit=unit)
+        if not span[0] < most or not least < span[1]:  # in another unit than the support
+            least, most = -np.inf, np.inf
         grid = np.linspace(max(span[0], least), min(span[1], most), GRID_POINTS)
         for place, arm in enumerate(shown):
             _draw_density(axes, place, draws[:, arm], grid, (least, most), gaps=gaps)

@@ -222,7 +222,7 @@ def test_a_log_with_holes_is_refused_with_the_way_out(tmp_path):
 
 def test_one_value_for_all_demonstrations_is_said():
     number = FittedNumber("rate", 0.3, 0.1, 0.5, "evidence")
-    assert "same is taken for all demonstrations" in fitted_notice([number], 0.95, 2).message
+    assert "All demonstrations are taken to share it" in fitted_notice([number], 0.95, 2).message
     assert "demonstrations" not in fitted_notice([number], 0.95).message
 
 

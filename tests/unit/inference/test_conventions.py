@@ -13,6 +13,8 @@ from reference_posterior import chance_of_actions
 import unbandit as ub
 from unbandit.errors import AssumptionWarning, InferenceError
 
+pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+
 CONVENTIONS = {
     "ucb1:exploration=2.0": {},
     "ucb1:exploration=2.0,ties=random": {"ties": "random"},
@@ -45,7 +47,6 @@ def codes(found):
     return [notice.code for notice in found.warnings]
 
 
-@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_logs_with_ties_at_random_are_accepted():
     """By the posterior, and the first of them by `estimate` and `identify`; in a few no tie went to a later arm."""
     at_random = 0
@@ -127,7 +128,6 @@ def test_short_records_are_judged_as_by_counting(rule):
     assert seen["none"] or lowest.uses_round
 
 
-@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_a_record_that_no_convention_explains_is_refused_as_before():
     """Fifty pulls of each arm in turn, whatever it gives."""
     log = ub.ActionLog.from_actions([arm for arm in range(3) for _ in range(50)], arms=range(3))
@@ -170,7 +170,6 @@ def test_an_estimate_carries_the_rule_and_says_so():
     assert any(answer.rule in notice.message for notice in answer.notes if notice.code == "evidence")
 
 
-@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_one_rule_made_all_demonstrations():
     """The first is too short to show how ties are broken; the second shows it, and so decides for both."""
     actions = [plain_ucb1(4, rounds, ties="random").demonstration(0).tolist() for rounds in (4, 150)]
@@ -183,7 +182,6 @@ def test_one_rule_made_all_demonstrations():
     assert alone.rule == "ucb1:exploration=2.0"
 
 
-@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_all_demonstrations_together_decide_the_convention():
     """The first is explained by ties alone; the others also show the clock, whatever their order."""
     actions = [plain_ucb1(seed, rounds, ties="random", behind=1).demonstration(0).tolist()
@@ -197,7 +195,6 @@ def test_all_demonstrations_together_decide_the_convention():
         assert {each.rule for each in answer.posteriors} == {made_by}
 
 
-@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_a_report_is_about_the_rule_that_explains_the_record():
     made = ub.report(plain_ucb1(3, 150, ties="random", behind=1), "ucb1", method="posterior", **FEW)
     assert made.answer.rule == "ucb1:exploration=2.0,ties=random,clock=pulls"

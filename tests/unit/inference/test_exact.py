@@ -51,6 +51,7 @@ def test_evidence_and_means_are_those_of_counting(text, arms):
     "text",
     ["ucb:scale=0.5", "klucb:level=round", "sae:scale=0.2", "softmax:temperature=0.3", "thompson:noise=bernoulli"],
 )
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_known_rewards_are_conditioned_on(text):
     rule = ub.parse_rule(text).for_arms(2)
     log = rule.demonstrate(ub.Instance(MEANS[:2], ub.Bernoulli()), 12, seed=5)

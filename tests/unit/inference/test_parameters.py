@@ -225,9 +225,10 @@ def test_a_narrow_bent_ridge_is_followed_to_its_ends():
         return bent_ridge(x)
 
     cells = surveyed(evidence, lows, highs)
-    places, masses = cell_masses(cells)
+    places, masses = cell_masses(cells, (lows, highs))
     assert len(asked) < 450
-    np.testing.assert_allclose((4 * cells.halves.prod(axis=1)).sum(), np.prod(highs - lows))
+    assert cells.complete
+    assert (4 * cells.halves.prod(axis=1)).sum() == pytest.approx(4.0)  # from -1 to 1 along both ways
     axes = [np.linspace(low, high, 1_201) for low, high in zip(lows, highs, strict=True)]
     exact = np.exp(bent_ridge(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)))
     for at, x in enumerate(axes):
@@ -258,3 +259,23 @@ def test_a_few_places_are_apart_and_probable():
     assert np.linalg.norm(chosen, axis=1).max() < 2.6
     assert (chosen.min(axis=0) < -1.2).all()
     assert (chosen.max(axis=0) > 1.2).all()
+
+
+@pytest.mark.parametrize(("centre", "angle"), [((0.48987739, -5.32891355), 2.29228), ((-1.0, -2.0), 0.6)])
+def test_a_ridge_too_narrow_for_the_range_is_surveyed_along_its_axes(centre, angle):
+    lows, highs = np.array([-6.0, -7.0]), np.array([3.0, 4.0])
+    turned = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    covariance = turned.T @ np.diag([0.57225**2, 0.022756**2]) @ turned
+    precision = np.linalg.inv(covariance)
+    cells = surveyed(lambda x, clouds: -0.5 * (x - centre) @ precision @ (x - centre), lows, highs)
+    assert cells.complete
+    places, masses = cell_masses(cells, (lows, highs))
+    for at, deviation in enumerate(np.sqrt(np.diag(covariance))):
+        for share, ends in ((0.025, -1.96), (0.5, 0.0), (0.975, 1.96)):
+            found = quantile(places[:, at], masses / masses.sum(), share)
+            assert found == pytest.approx(centre[at] + ends * deviation, abs=0.15 * deviation)
+
+
+def test_errors_larger_than_what_they_measure_show_no_two_numbers():
+    with pytest.raises(NotIdentifiable, match="Monte-Carlo errors"):
+        _by_clouds(RidgeEvidence(3.0), AXES)

@@ -55,6 +55,7 @@ def test_the_path_ends_where_the_sums_do(log, found):
     assert figure.axes[0].get_ylabel() == "hidden sample mean"
 
 
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_surprise_sums_up_to_the_evidence(log, found):
     """To that by each cloud, or, where clouds see the whole log, about: a small cloud that does not gives it."""
     assert found.surprise.size == 300

@@ -66,7 +66,7 @@ def test_categories_and_enumerations() -> None:
 @pytest.mark.parametrize("missing", [None, float("nan")])
 def test_missing_values_of_pandas_are_refused(missing: object) -> None:
     for values in (["A", missing, "B"], [1, missing, 2], [1, missing, "B"]):
-        with pytest.raises(LogError, match=r"(?s)Fill it in or remove the row") as caught:
+        with pytest.raises(LogError, match=r"(?s)got a blank cell. Fill it in") as caught:
             ActionLog.from_frame(pandas.DataFrame({"arm": values}))
         assert (caught.value.row, caught.value.column) == (2, "arm")
 

@@ -13,7 +13,7 @@ from unbandit.inference.steps import steps_of
 from unbandit.kernels import comparison
 from unbandit.kernels import intervals as intervals_of_gaps
 from unbandit.kernels import tally as counts
-from unbandit.kernels.compile import Sparing, compiled_late
+from unbandit.kernels.compile import LateKernel, compiled_late
 from unbandit.kernels.smc.decisions import index_offsets
 from unbandit.log.tallies import tally
 
@@ -40,14 +40,20 @@ def answers(rule, method):
 @pytest.mark.parametrize(
     ("rule", "method"),
     [(ub.UCB1(), "bracket"), (ub.UCB(alpha=0.25), "switching"), (ub.UCB(alpha=0.25), "counts"),
-     (ub.SAE(alpha=0.25), "bracket"), (ub.UCB1(), "naive")],
+     (ub.SAE(alpha=0.25), "bracket"), (ub.UCB1(), "naive"), (ub.BayesUCB(noise="gaussian", sigma=0.5), "bracket")],
 )  # fmt: skip
 def test_python_and_compiled_code_agree(rule, method, monkeypatch):
+    def refuse(*arguments):
+        pytest.fail("the compiled kernel answered")
+
     found = []
-    for left in (10**9, -1):
-        for kernel in KERNELS:
-            monkeypatch.setattr(kernel, "left", left)
-        found.append(answers(rule, method))
+    for budget in (10**9, -1):
+        with monkeypatch.context() as patched:
+            for kernel in KERNELS:
+                patched.setattr(kernel, "budget", budget)
+                if budget > 0:
+                    patched.setattr(kernel, "kernel", refuse)
+            found.append(answers(rule, method))
     for plain, by_machine in zip(*found, strict=True):
         np.testing.assert_array_equal(plain, by_machine)
     assert np.isfinite(found[0][-1]).any() or method == "naive"
@@ -58,7 +64,7 @@ def test_offsets_in_python_are_those_of_compiled_code(rule):
     actions = ub.UCB1().demonstrate(ub.Instance(MEANS, noise=NOISE), 200, seed=1).demonstration(0).astype(np.int64)
     steps, parameters = steps_of(actions, np.full(200, np.nan), tuple("abcde"), 1, 1), rule.parameters(1_000)
     plain, by_machine = np.zeros((200, 5)), np.zeros((200, 5))
-    Sparing(index_offsets.kernel, 1_000, index_offsets.plain).for_work(1_000)(parameters, steps, 5, plain)
+    LateKernel(index_offsets.kernel, 1_000, index_offsets.plain).for_work(1_000)(parameters, steps, 5, plain)
     index_offsets(parameters, steps, 5, by_machine)
     np.testing.assert_array_equal(plain, by_machine)
     assert plain[-1].min() > 0
