@@ -17,10 +17,11 @@ from unbandit.paper.claims import VERDICTS
 from unbandit.paper.figure import FILES, chosen_figures, figures
 from unbandit.paper.panels import STYLE
 
+SLOW = {"linear-learners"}  # tests/paper/test_linear_learners.py has less of it
 NAMES = list(figures())
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.thorough) if name in SLOW else name for name in NAMES])
 def made(request, small):
     (made,) = small(request.param).made
     return made

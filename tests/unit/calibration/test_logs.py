@@ -14,6 +14,7 @@ def small(monkeypatch):
     monkeypatch.setattr(logs, "SIZE", (3, 300))
 
 
+@pytest.mark.thorough
 def test_every_condition_is_measured_for_every_rule(small, tmp_path):
     done = calibrate(tmp_path, measures=["logs"], rules=["ucb"], runs=2, particles=20, threads=1)
     found = next(each for each in done.found if each.measure.name == "logs")

@@ -43,7 +43,8 @@ def test_evidence_and_means_are_those_of_counting(text):
     ("text", "seed"),
     [
         ("ucb:alpha=0.25,scale=0.5", 1), ("ucb1:exploration=0.3", 1), ("thompson:sigma=0.5", 6),
-        ("ucb:alpha=0.25,scale=0.5,delay=3", 5), ("ucb1:exploration=0.3,delay=2", 5),
+        pytest.param("ucb:alpha=0.25,scale=0.5,delay=3", 5, marks=pytest.mark.thorough),
+        ("ucb1:exploration=0.3,delay=2", 5),
     ],
 )  # fmt: skip
 def test_normal_rewards_are_those_of_simulations_that_made_the_log(text, seed):
@@ -73,6 +74,7 @@ def test_arms_that_were_always_there_change_no_bit(text):
     assert told.rivals is None
 
 
+@pytest.mark.thorough
 def test_looking_ahead_changes_nothing_but_the_error():
     rule, table = ub.Thompson(sigma=0.5), {"2": (41, None), "0": (None, 70)}
     there = availability_of(table, INSTANCE.arms)

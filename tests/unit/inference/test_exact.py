@@ -36,7 +36,7 @@ def counted(rule, records, arms, known=None):
 
 
 @pytest.mark.parametrize("text", RULES)
-@pytest.mark.parametrize("arms", [2, 3])
+@pytest.mark.parametrize("arms", [pytest.param(2, marks=pytest.mark.thorough), 3])
 def test_evidence_and_means_are_those_of_counting(text, arms):
     rule = ub.parse_rule(text).for_arms(arms)
     log = rule.demonstrate(ub.Instance(MEANS[:arms], ub.Bernoulli()), 12, seed=3).select(0)
