@@ -60,7 +60,7 @@ from .estimators import estimate as estimate
 from .estimators.api import posterior as posterior
 from .estimators.learning_curve import LearningCurve as LearningCurve
 from .estimators.learning_curve import learning_curve as learning_curve
-from .estimators.streaming import StreamingEstimate as StreamingEstimate
+from .estimators.stream import StreamingEstimate as StreamingEstimate
 from .estimators.stretches import Stretches as Stretches
 from .estimators.stretches import stretches as stretches
 from .estimators.switching_moment import SwitchingMoment as SwitchingMoment
@@ -82,7 +82,7 @@ from .instance import Bernoulli as Bernoulli
 from .instance import Gaussian as Gaussian
 from .instance import Instance as Instance
 from .log import ActionLog as ActionLog
-from .log.scanned import ScannedLog as ScannedLog
+from .log.scan import ScannedLog as ScannedLog
 from .planning import Leak as Leak
 from .planning import Plan as Plan
 from .planning import leak as leak

@@ -16,7 +16,7 @@ import pytest
 import shell
 
 import unbandit as ub
-from unbandit.log.growing import GrowingLog
+from unbandit.log.growth import GrowingLog
 
 refused, unbandit = shell.refused, shell.unbandit
 
@@ -194,7 +194,7 @@ def test_control_c_within_a_piece_loses_no_rows(unbandit, log, tmp_path, monkeyp
 
     asked = ["estimate", "log.csv", *ASKED, "--follow", "--json", "--snapshot", "state"]
     with monkeypatch.context() as patch:
-        patch.setattr("unbandit.log.following.BLOCK", 1_000)
+        patch.setattr("unbandit.log.follower.BLOCK", 1_000)
         patch.setattr(GrowingLog, "add", interrupted)
         done = unbandit(*asked, "--every", every)
     assert (done.code, done.out) == (130, "")

@@ -17,8 +17,8 @@ from unbandit.errors import LogError, NotIdentifiable, ParameterError, UnbanditE
 from unbandit.formatting import short_numbers
 
 if TYPE_CHECKING:
-    from unbandit.estimators.streaming import StreamingEstimate
-    from unbandit.log.following import Follower
+    from unbandit.estimators.stream import StreamingEstimate
+    from unbandit.log.follower import Follower
 
 SNAPSHOT = "With --follow: save progress here and resume from it, even after a crash."
 
@@ -158,8 +158,8 @@ def _follow(
     output: str | None,
 ) -> None:  # fmt: skip
     """Read what is there, print, and continue as more comes, until the log is idle or Ctrl-C."""
-    from unbandit.estimators.streaming import StreamingEstimate
-    from unbandit.log.following import Follower
+    from unbandit.estimators.stream import StreamingEstimate
+    from unbandit.log.follower import Follower
 
     for name, value in (("every", every), ("until_idle", until_idle)):
         if value is not None and not 0 < value < float("inf"):

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,10 +183,23 @@ def fit_family(
 def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
     """Return places and how probable they are, by clouds of particles under each value."""
     if len(axes) > 1:
-        return cell_masses(_surveyed(evidence, axes), _limits(axes))
-    xs, values, error = _narrowed(evidence, axes)
+        cells = _surveyed(evidence, axes)
+        near = cells.places[cells.values > cells.values.max() - WINDOW]
+        if not cells.complete or _error(evidence, near) > MOST_ERROR:
+            raise _unclear(evidence.family)
+        return cell_masses(cells, _limits(axes))
+    xs, values = _narrowed(evidence, axes)
     _refuse_spikes(evidence.family, xs)
-    return evidence_density(xs, values, error)
+    return evidence_density(xs, values, _error(evidence, xs))
+
+
+class _Smooth(NamedTuple):
+    """What Laplace's method leaves possible."""
+
+    density: Callable[..., tuple[Numbers, Numbers]]  # given a correction, or none
+    asked: Numbers  # where clouds are asked how wrong it is
+    centre: Numbers
+    ways: Numbers  # a deviation along each principal axis
 
 
 def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...], level: float = 0.95) -> tuple[Numbers, Numbers] | None:
@@ -197,41 +211,51 @@ def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...], level: float = 
     """
     if evidence.without_clouds(np.array([(axis.low + axis.high) / 2 for axis in axes])) is None:
         return None
-    limits = _limits(axes)
 
     def smooth(x: Numbers, _: int) -> float:
         found = evidence.without_clouds(x)
         return -math.inf if found is None else found
 
-    if len(axes) > 1:
-        cells = surveyed(smooth, *limits)
-        if cells is None or not cells.complete:
-            return None
-        density_with = partial(cell_masses, cells, limits)
-    else:
-        xs, values = narrowed(smooth, {}, np.linspace(*limits, COARSE_SMOOTH)[:, 0], FINE, ENOUGH)
-        if len(values) < ENOUGH:
-            return None
-        density_with = partial(evidence_density, xs, values, 0.0)
-    places, density = density_with()
-    weights = density / density.sum()
-    centre, ways = principal_axes(places, weights)
-    if len(axes) > 1:
-        _refuse_open_ends(evidence.family, axes, places, weights, level)
-        asked = spread_out(places, weights, AMONG)
-    elif np.abs(ways).max() > WIDEST:
+    left = _smooth_line(smooth, axes) if len(axes) == 1 else _smooth_cells(smooth, evidence.family, axes, level)
+    if left is None:
         return None
-    else:
-        asked = np.clip(centre + SPOTS @ ways, *limits)
-    misses = np.array([evidence(x, CLOUDS) - smooth(x, 1) for x in asked])
-    errors = [evidence.variances.get(tuple(x.tolist()), math.nan) for x in asked]
+    misses = np.array([evidence(x, CLOUDS) - smooth(x, 1) for x in left.asked])
+    errors = [evidence.variances.get(tuple(x.tolist()), math.nan) for x in left.asked]
     if not np.isfinite(misses).all():
         return None
     error = max(math.sqrt(np.mean(errors)), LEAST_ERROR)
-    correction = Correction.fitted(centre, ways, asked, misses, error)
+    correction = Correction.fitted(left.centre, left.ways, left.asked, misses, error)
     if correction.left > MOST_LEFT + 2 * error or np.abs(correction.coefficients[1:]).max() > STEEPEST:
         return None
-    return density_with(correction)
+    return left.density(correction)
+
+
+def _smooth_line(smooth: Callable[[Numbers, int], float], axes: tuple[Axis, ...]) -> _Smooth | None:
+    """Return what an evidence without errors leaves possible of one number; None where that is too much."""
+    limits = _limits(axes)
+    xs, values = narrowed(smooth, {}, np.linspace(*limits, COARSE_SMOOTH)[:, 0], FINE, ENOUGH)
+    if len(values) < ENOUGH:
+        return None
+    density = partial(evidence_density, xs, values, 0.0)
+    places, weights = density()
+    centre, ways = principal_axes(places, weights / weights.sum())
+    asked = np.clip(centre + SPOTS @ ways, *limits)
+    return None if np.abs(ways).max() > WIDEST else _Smooth(density, asked, centre, ways)
+
+
+def _smooth_cells(
+    smooth: Callable[[Numbers, int], float], family: RuleFamily, axes: tuple[Axis, ...], level: float
+) -> _Smooth | None:
+    """Return the same of two numbers; refuse, before clouds are asked, what reaches the end of a range."""
+    limits = _limits(axes)
+    cells = surveyed(smooth, *limits)
+    if cells is None or not cells.complete:
+        return None
+    density = partial(cell_masses, cells, limits)
+    places, weights = density()
+    weights = weights / weights.sum()
+    _refuse_open_ends(family, axes, places, weights, level)
+    return _Smooth(density, spread_out(places, weights, AMONG), *principal_axes(places, weights))
 
 
 def _best(evidence: _Evidence) -> float:
@@ -396,26 +420,23 @@ class _Evidence:
         return (total, variance) if math.isfinite(total) else (-math.inf, 0.0)
 
 
-def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers, float]:
+def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
     """Compute the evidence of one number on a grid over the whole range, and on narrower ones around its top.
 
-    Returns places near the top (`narrowed`), their log evidences, and the error of one.
+    Returns places near the top (`narrowed`), and their log evidences.
     """
     line = np.linspace(*_limits(axes), COARSE)[:, 0]
     xs, values = narrowed(evidence, {}, line, FINE, ENOUGH, partial(_ask_again, evidence))
     if values.size == 0:
         raise _unexplained(evidence.family)
-    return xs, values, _error(evidence, xs)
+    return xs, values
 
 
 def _surveyed(evidence: _Evidence, axes: tuple[Axis, ...]) -> Cells:
-    """Compute the evidence of two numbers in cells (`surveyed`); refuse what errors may have decided."""
+    """Compute the evidence of two numbers in cells (`surveyed`)."""
     cells = surveyed(evidence, *_limits(axes), partial(_ask_again, evidence))
     if cells is None:
         raise _unexplained(evidence.family)
-    near = cells.places[cells.values > cells.values.max() - WINDOW]
-    if not cells.complete or _error(evidence, near) > MOST_ERROR:
-        raise _unclear(evidence.family)
     return cells
 
 

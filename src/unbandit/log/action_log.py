@@ -27,7 +27,7 @@ from unbandit.tables import Tabular
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from unbandit.log.scanned import ScannedLog
+    from unbandit.log.scan import ScannedLog
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +136,7 @@ class ActionLog(Tabular):
         >>> ActionLog.scan(folder).pulls.tolist()
         [[2, 3]]
         """
-        from unbandit.log.scanned import ScannedLog  # most logs are read whole
+        from unbandit.log.scan import ScannedLog  # most logs are read whole
 
         return ScannedLog(sources_of(paths, Layout(sheet, header)), columns, arms)
 

@@ -23,7 +23,7 @@ from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths, Sourc
 from unbandit.log.tallies import Counts, Need, Record, Tallies
 
 if TYPE_CHECKING:
-    from unbandit.log.scanned import ScannedLog
+    from unbandit.log.scan import ScannedLog
 
 StartingPulls = Mapping[Any, int] | ActionLog | str | os.PathLike[str]
 """Pulls of every arm before a log begins: by arm, as a table of counts, or as the path of one."""
@@ -359,7 +359,7 @@ def read_or_scan(
     layout = Layout(sheet, header)
     if not (scan and is_large(paths)):
         return _read(sources_of(paths, layout, unpack=True), columns, arms, duplicates)
-    from unbandit.log.scanned import ScannedLog  # most logs are read whole
+    from unbandit.log.scan import ScannedLog  # most logs are read whole
 
     refuse_duplicates(duplicates)  # a table of counts is not scanned
 

@@ -7,7 +7,7 @@ from reference_available import reference_hesitation
 import unbandit as ub
 from unbandit.cli.output import estimate_table
 from unbandit.demonstrators import parse_rule
-from unbandit.estimators.streaming import StreamingEstimate
+from unbandit.estimators.stream import StreamingEstimate
 from unbandit.reporting.sentence import sentence
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")

@@ -13,7 +13,7 @@ import unbandit as ub
 from unbandit.demonstrators import elimination
 from unbandit.demonstrators.delay import RandomDelay
 from unbandit.estimators.procedures import compare
-from unbandit.log.growing import GrowingLog
+from unbandit.log.growth import GrowingLog
 from unbandit.log.tallies import LookRule, tally, with_looks
 
 LATE = "ucb:alpha=0.25,delay=20"

@@ -25,22 +25,24 @@ MEANS, NOISE = [0.9, 0.5, 0.2, 0.1, 0.05], ub.Gaussian(0.5)
 
 
 def answers(rule, method):
-    log = rule.demonstrate(ub.Instance(MEANS, noise=NOISE), 400, runs=3, seed=5)
+    noise = ub.Bernoulli() if isinstance(rule, ub.KLUCB) else NOISE
+    log = rule.demonstrate(ub.Instance(MEANS, noise=noise), 400, runs=3, seed=5)
     tallies = tally(log.actions, log.offsets, 5, needed(rule, method))
-    found = compare(tallies, rule, method, 400, 1.0, Anchor(None, 0.9), NOISE, at_the_end=True)
+    found = compare(tallies, rule, method, 400, 1.0, Anchor(None, 0.9), noise, at_the_end=True)
     return [
         *tallies.counted,
         found.best,
         found.verdict,
         found.numbers,
-        *intervals(found, NOISE, Anchor(None, 0.9), 2.0),
+        *intervals(found, noise, Anchor(None, 0.9), 2.0),
     ]
 
 
 @pytest.mark.parametrize(
     ("rule", "method"),
     [(ub.UCB1(), "bracket"), (ub.UCB(alpha=0.25), "switching"), (ub.UCB(alpha=0.25), "counts"),
-     (ub.SAE(alpha=0.25), "bracket"), (ub.UCB1(), "naive"), (ub.BayesUCB(noise="gaussian", sigma=0.5), "bracket")],
+     (ub.SAE(alpha=0.25), "bracket"), (ub.UCB1(), "naive"), (ub.KLUCB(), "bracket"),
+     (ub.BayesUCB(noise="gaussian", sigma=0.5), "bracket")],
 )  # fmt: skip
 def test_python_and_compiled_code_agree(rule, method, monkeypatch):
     def refuse(*arguments):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unbandit import ActionLog, LogError, ParameterError
-from unbandit.log.growing import GrowingLog
+from unbandit.log.growth import GrowingLog
 
 LABELS = {"numbers": ["10", "9", "2", "33"], "texts": ["b", "a", "c", "none"], "mixed": ["1", "x", "02", "2"]}
 

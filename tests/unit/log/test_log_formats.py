@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from unbandit import ActionLog, LogError, ParameterError
-from unbandit.log.following import Follower
+from unbandit.log.follower import Follower
 from unbandit.log.formats import open_bytes
-from unbandit.log.growing import GrowingLog
+from unbandit.log.growth import GrowingLog
 
 CHOICES = ["A", "B", "A", "C", "A"]
 FRAME = pl.DataFrame({"round": [1, 2, 3, 4, 5], "arm": CHOICES})

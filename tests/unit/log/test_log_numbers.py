@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from unbandit import ActionLog, LogError
-from unbandit.log.following import Follower
-from unbandit.log.growing import GrowingLog
+from unbandit.log.follower import Follower
+from unbandit.log.growth import GrowingLog
 from unbandit.log.numbers import RoundColumn
 
 ORDER = "ABCAB"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unbandit import SAE, UCB, UCB1, ActionLog, Instance, LogError, NotIdentifiable, ParameterError, estimate, posterior
-from unbandit.estimators.streaming import StreamingEstimate
-from unbandit.log.growing import GrowingLog
+from unbandit.estimators.stream import StreamingEstimate
+from unbandit.log.growth import GrowingLog
 from unbandit.log.partial import read_or_scan, started
 
 ARMS = ("a", "b", "c", "d")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from unbandit import ActionLog, LogError
 from unbandit.log.formats import sources_of
 from unbandit.log.rounds import collect
-from unbandit.log.scanned import ScannedLog
+from unbandit.log.scan import ScannedLog
 
 NAMES = {
     "numbers": ["10", "9", "2", "33"],

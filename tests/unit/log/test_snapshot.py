@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from unbandit.errors import ResumeError
-from unbandit.estimators.streaming import StreamingEstimate
-from unbandit.log.following import Follower
-from unbandit.log.growing import GrowingLog
+from unbandit.estimators.stream import StreamingEstimate
+from unbandit.log.follower import Follower
+from unbandit.log.growth import GrowingLog
 from unbandit.log.snapshot import read_snapshot, write_snapshot
 
 ACTIONS = list("ABCABCABABAABAABAA")

@@ -19,8 +19,8 @@ from unbandit import (
     posterior,
 )
 from unbandit.estimators.hidden_rounds import COMPLETIONS, _completed, _quantile
-from unbandit.estimators.streaming import StreamingEstimate
-from unbandit.log.growing import GrowingLog
+from unbandit.estimators.stream import StreamingEstimate
+from unbandit.log.growth import GrowingLog
 from unbandit.log.partial import PartialLog, ThinnedLog, read_or_scan, thinned
 
 ARMS = ("a", "b", "c", "d")

@@ -12,7 +12,7 @@ from unbandit.formatting import counted
 from unbandit.log.frames import series_of
 from unbandit.log.labels import Integers, LabelColumn, checked_label, is_number
 from unbandit.log.reader import Rows, arm_order
-from unbandit.log.scanned import grown, order_of_appearance
+from unbandit.log.scan import grown, order_of_appearance
 from unbandit.log.snapshot import COUNTS, LOOK_PAIRS, LOOK_ROWS, MARKS, PAIRS, RING
 from unbandit.log.sources import Arms
 from unbandit.log.tallies import LOOKS, LookRule, Need, Tallies, broken_rounds

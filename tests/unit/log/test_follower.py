@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from unbandit import ActionLog, LogError, ResumeError
-from unbandit.log.following import Follower
-from unbandit.log.growing import GrowingLog
+from unbandit.log.follower import Follower
+from unbandit.log.growth import GrowingLog
 
 
 class Followed:
@@ -98,7 +98,7 @@ def test_a_parquet_file_in_the_making_waits_and_a_broken_one_is_refused(tmp_path
     assert followed.news() == 2
     (tmp_path / "3.parquet").write_bytes(whole[:40])
     assert followed.news() == 0
-    monkeypatch.setattr("unbandit.log.following.PATIENCE", 0.0)
+    monkeypatch.setattr("unbandit.log.follower.PATIENCE", 0.0)
     with pytest.raises(LogError, match=r"3\.parquet: expected a whole Parquet file"):
         followed.news()
 
@@ -214,7 +214,7 @@ def test_files_after_one_that_is_not_whole_wait(tmp_path, monkeypatch, half, afr
     assert followed.news(afresh=afresh) == half.count("A")
     (tmp_path / "6.csv").write_text("arm\nC\n")
     assert followed.news() == 0
-    monkeypatch.setattr("unbandit.log.following.PATIENCE", 0.0)
+    monkeypatch.setattr("unbandit.log.follower.PATIENCE", 0.0)
     with pytest.raises(LogError, match=r"5\.csv: expected a complete file, since there are files after it"):
         followed.news()
 

@@ -15,9 +15,9 @@ from typing import IO, Any
 from unbandit.errors import LogError, Notice, ResumeError
 from unbandit.log.csv import BLOCK, Before, Header, endless_row, header_of, next_block
 from unbandit.log.formats import WHOLE, ParquetSource, layout_notices
-from unbandit.log.growing import GrowingLog
+from unbandit.log.growth import GrowingLog
 from unbandit.log.parquet import PARQUET
-from unbandit.log.scanned import OrderedReader
+from unbandit.log.scan import OrderedReader
 from unbandit.log.sources import (
     GZIP,
     Batch,

@@ -17,7 +17,7 @@ from unbandit.errors import ParameterError, ResumeError
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import check_numbers, check_types, draws
 from unbandit.estimators.procedures import Method, needed
-from unbandit.log.growing import GrowingLog
+from unbandit.log.growth import GrowingLog
 from unbandit.log.snapshot import read_snapshot, write_snapshot
 from unbandit.log.tallies import Need
 from unbandit.result import Estimate
