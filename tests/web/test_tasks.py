@@ -48,7 +48,7 @@ def without_heading(main):
 @pytest.mark.parametrize("options", [{"sigma": 0.5, "seed": 3, "level": 0.9}, {}], ids=["known noise", "unknown noise"])
 @pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
 def test_a_rule_that_nobody_knows_has_the_report_of_the_shell(log_file, few_candidates, options):
-    found = tasks.TASKS["identify"](log_file, ReadAs(), {**options, "best_mean": 1.0}, Limits(), nothing)
+    found = tasks.TASKS["identify"](log_file, ReadAs(), options, Limits(), nothing)
     log = ub.ActionLog.from_bytes(log_file.data)
     made = tasks.identification_report(log, source=LogSource.of_bytes("log.csv", log_file.data), audience=page_option,
                                        command=command_line("log.csv", [], options), **options)  # fmt: skip
@@ -59,6 +59,15 @@ def test_a_rule_that_nobody_knows_has_the_report_of_the_shell(log_file, few_cand
     assert [each.name for each in found.downloads] == [
         "report.html", "candidates.csv", "candidates.parquet", "identify.json"
     ]  # fmt: skip
+
+
+def test_what_is_filled_in_and_not_used_is_said(log_file, few_candidates):
+    options = {"sigma": 0.5, "best_mean": 1.0}
+    found = tasks.TASKS["identify"](log_file, ReadAs(), options, Limits(), nothing)
+    assert "Not used: " in found.main
+    assert "Which rule made a log is found from its choices alone" in found.main
+    assert "best_mean" not in found.main
+    assert "Not used" not in tasks.TASKS["identify"](log_file, ReadAs(), {"sigma": 0.5}, Limits(), nothing).main
 
 
 def test_a_log_that_no_candidate_can_have_made_has_a_report_too(monkeypatch):

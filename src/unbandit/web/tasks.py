@@ -4,6 +4,7 @@ import csv
 import io
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -12,7 +13,9 @@ from unbandit.contexts.result import estimate_contexts
 from unbandit.contexts.rule import linear_rule_or_family
 from unbandit.demonstrators import UCB, parse_rule
 from unbandit.demonstrators.base import rule_or_family
+from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import draws
+from unbandit.formatting import joined
 from unbandit.identification import check
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
@@ -72,10 +75,19 @@ def _estimate_contexts(
     return Outcome(made.title, made.main, _downloads(made))
 
 
+IDENTIFIED_BY = ("sigma", "bernoulli", "horizon", "prior", "seed", "level")
+"""What the page asks that `identify` uses."""
+
+
 def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
     say("Reading the file", 0.0)
     log, data = read(upload, reading, limits)
-    asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "prior", "seed", "level") if key in options}
+    asked = {key: options[key] for key in IDENTIFIED_BY if key in options}
+    unused = [key for key in options if key not in asked]
+    if unused and isinstance(log, ActionLog):
+        fields = joined([option(key) for key in unused])
+        text = f"Not used: {fields}. Which rule made a log is found from its choices alone."
+        log = replace(log, reading=(*log.reading, Notice("not-used", text)))
     written = table_files(log.to_frame(), "log", "The log") if data is None else ()
     name, data = (upload.name, data) if data is not None else ("log.csv", written[0].data)
     origin = _origin(name, data, None, asked, reading)
