@@ -12,6 +12,7 @@ import io
 import re
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,11 @@ class Drawn:
     caption: str
 
 
-def draw(folder: Path) -> dict[tuple[str, str], Drawn]:
-    """Draw the pictures of the tutorial and of every rule that has a page; keys are page and kind of picture."""
+def draw(folder: Path, rules: Iterable[str]) -> dict[tuple[str, str], Drawn]:
+    """Draw the pictures of the tutorial and of the pages of some rules; keys are page and kind of picture."""
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
-    examples = {name: PAGES / f"{name}.md" for name in ub.rules()}
+    examples = {name: PAGES / f"{name}.md" for name in rules}
     made = {name: of_a_rule(run(page)) for name, page in examples.items() if page.exists()}
     for name, figures in (made | {"tutorial": of_the_tutorial()}).items():
         for kind, (figure, alt, caption) in figures.items():
@@ -101,7 +102,7 @@ def of_a_rule(names: dict[str, Any]) -> Figures:
     found["arms"] = (
         ub.plots.arms_with_intervals(answer, truth=truth),
         f"The {quantity} of every arm with its interval, beside the truth: {told(answer, truth, quantity)}.",
-        f"What the record tells of every arm's {quantity}, beside the truth that was hidden.",
+        f"The {quantity} of every arm as the log shows it, beside the truth, which was hidden.",
     )
     if not isinstance(rule, RandomisedRule | RecentIndexRule):
         moment = ub.switching_moment(log, rule, estimate=answer)
@@ -130,5 +131,5 @@ def in_words(row: Any, quantity: str) -> str:
 
 
 if __name__ == "__main__":
-    for drawn in draw(Path(sys.argv[1])).values():
+    for drawn in draw(Path(sys.argv[1]), ub.rules()).values():
         print(drawn.path)

@@ -68,15 +68,17 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "calibration": Calibration,
     }.items():
         app.add_directive(name, directive)
+    app.add_config_value("drawn_rules", "", "env", str, "Rules whose pictures are drawn, with commas; empty: all.")
     app.connect("builder-inited", draw)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def draw(app: Sphinx) -> None:
-    """Draw the pictures of every rule, unless the builder shows none."""
+    """Draw the pictures of the rules, unless the builder shows none."""
     if app.builder.format == "html":
         logging.getLogger(__name__).info("drawing the pictures of the rules")
-        Picture.drawn = pictures.draw(Path(app.srcdir) / "_build" / "pictures")
+        asked = [name for name in app.config.drawn_rules.split(",") if name]
+        Picture.drawn = pictures.draw(Path(app.srcdir) / "_build" / "pictures", asked or list(rules()))
 
 
 class OfARule(SphinxDirective):
@@ -99,7 +101,7 @@ class Rules(OfARule):
 
     def run(self) -> list[nodes.Node]:
         """Return a table with one row a rule."""
-        lines = ["| rule | name | what it does | kind | its record tells |", "|---|---|---|---|---|"]
+        lines = ["| rule | name | what it does | kind | what its log shows |", "|---|---|---|---|---|"]
         for name, rule in rules().items():
             also = "".join(f", `{alias}`" for alias in rule.aliases)
             called = f"[`{name}`]({name}.md){also} | {_cell(rule.title or name)}"
@@ -131,9 +133,10 @@ class Picture(OfARule):
 
     def run(self) -> list[nodes.Node]:
         """Return a figure with its alternative text and caption."""
-        if not self.drawn:
+        page = posixpath.basename(self.env.docname)
+        if not any(page == name for name, _ in self.drawn):
             return []
-        drawn = self.drawn[posixpath.basename(self.env.docname), self.arguments[0]]
+        drawn = self.drawn[page, self.arguments[0]]
         self.env.note_dependency(str(drawn.path))
         place = "/" + drawn.path.relative_to(self.env.srcdir).as_posix()
         image = nodes.image(uri=place, alt=drawn.alt, classes=["drawn"])

@@ -9,6 +9,8 @@ can write to; where there is none, kernels are compiled in every process, and no
 
 Functions that kernels call are *parts*: they are typed and lowered once, whoever calls them, and LLVM optimises them
 within the kernel alone. Numba would compile each of them to the end, again for every set of options of a caller.
+
+Of processes that need the same kernel at the same time, one compiles it; the others wait, and load what it has kept.
 """
 
 import hashlib
@@ -16,14 +18,21 @@ import os
 import stat
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import register_jitable
 from numpy.typing import NDArray
+
+try:
+    import fcntl
+except ImportError:  # Windows: there, two processes may compile the same kernel
+    fcntl = None
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -114,9 +123,38 @@ def compiled(function: Function) -> Function:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(CACHE_DIRECTORY or "")
         try:
-            return cast(Function, numba.njit(cache=CACHE_DIRECTORY is not None, **_OPTIONS)(function))
+            kernel = numba.njit(cache=CACHE_DIRECTORY is not None, **_OPTIONS)(function)
         finally:
             numba.config.CACHE_DIR = before
+    if CACHE_DIRECTORY is not None and fcntl is not None:
+        kernel.compile = _compile_alone(
+            kernel.compile, CACHE_DIRECTORY / f"{function.__module__}.{function.__name__}.lock"
+        )
+    return cast(Function, kernel)
+
+
+def _compile_alone(compile_kernel: Callable[[Any], Any], path: Path) -> Callable[[Any], Any]:
+    """Make other processes wait while a kernel is compiled: what they then find on disk is loaded."""
+
+    def compile_or_load(signature: Any) -> Any:
+        # The lock of this process comes first: a thread that holds it may need this kernel for one that calls it.
+        with global_compiler_lock, _locked(path):
+            return compile_kernel(signature)
+
+    return compile_or_load
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file; without one (a disk that is full, or shared and without locks) go on."""
+    try:
+        file = path.open("w")
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError:
+        yield
+        return
+    with file:
+        yield
 
 
 class LateKernel:

@@ -117,6 +117,19 @@ def test_nothing_is_loaded_from_a_folder_that_others_can_write(tmp_path):
         run.unlink(missing_ok=True)
 
 
+@pytest.mark.processes
+@pytest.mark.skipif(os.name == "nt", reason="files are not locked on Windows")
+def test_of_two_processes_that_need_a_kernel_one_compiles_it(tmp_path):
+    program = (
+        "from unbandit.kernels.rng import words as kernel; from unbandit.tape import Tape; "
+        "Tape(1).words(0, 0, 1); print(sum(kernel.stats.cache_misses.values()))"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program]
+    started = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert sorted(process.communicate()[0].strip() for process in started) == ["0", "0", "1"]
+
+
 def test_the_setting_of_numba_is_given_back():
     before = numba.config.CACHE_DIR
     compiled(lambda x: x)
