@@ -307,7 +307,7 @@ def test_commands_that_need_a_whole_log_name_those_that_do_not(refused, tmp_path
     ("numbers", "why", "remedy"),
     [
         ((1, 2, 4), "the log misses rounds", "`estimate` reads it with --method bracket."),
-        ((5, 6, 7), "the log begins in mid-run", "Use --method bracket"),
+        ((5, 6, 7), "the log begins in mid-run", "`estimate` reads it with --method bracket."),
     ],
 )
 def test_posteriors_that_need_a_whole_log_name_what_reads_it(refused, tmp_path, numbers, why, remedy):

@@ -41,6 +41,7 @@ def posterior(
     pool: options.Pool = False,
     demonstration: options.Demonstration = None,
     horizon: options.Horizon = None,
+    starting_pulls: options.StartingPulls = None,
     kept: options.Kept = None,
     availability: options.Availability = None,
     level: options.Level = 0.95,
@@ -70,7 +71,7 @@ def posterior(
     from unbandit.estimators.arguments import one_demonstration
     from unbandit.estimators.check import said_of
     from unbandit.fit import fitted_notice
-    from unbandit.log.partial import ThinnedLog, read_or_scan, thinned
+    from unbandit.log.partial import PartialLog, ThinnedLog, read_or_scan, started, thinned
 
     assumed = rule_or_family(rule)
     printer.check_output(output, *printer.PICTURES, ".json", ".nc")
@@ -84,10 +85,12 @@ def posterior(
             found = infer(
                 record, assumed, prior=prior, sigma=sigma, bernoulli=bernoulli, best_mean=best_mean,
                 anchor=checks.anchors(anchor), horizon=horizon, pool=pool, particles=particles, draws=draws,
-                seed=seed, threads=threads, kept=kept, availability=availability,
+                seed=seed, threads=threads, starting_pulls=starting_pulls, kept=kept, availability=availability,
                 check=options.read_check(no_check, strict),
             )  # fmt: skip
-    seen = record if kept is None else thinned(record, kept, horizon)
+    seen = record if starting_pulls is None else started(record, starting_pulls)
+    seen = seen if kept is None else thinned(seen, kept, horizon)
+    seen = seen.bracketed() if isinstance(seen, PartialLog) and seen.starting_pulls is None else seen
     reading = seen.said(bracketed=False) if isinstance(seen, ThinnedLog) else seen.reading
     for label in (label for rival in rivals for label in rival):
         checks.position("pair", label, found.arms)

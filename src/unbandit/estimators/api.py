@@ -34,6 +34,7 @@ from unbandit.estimators.arguments import (
     meant_rule,
     one_demonstration,
     reward_noise,
+    shows_part,
     told_availability,
     usable_method,
 )
@@ -175,7 +176,7 @@ def estimate(
     if pool:
         check_pool(record)
     noise, warnings = reward_noise(fitted, sigma, bernoulli, scale)
-    is_whole = record.ordered and starting_pulls is None and kept is None and availability is None
+    is_whole = record.ordered and not shows_part(record) and availability is None
     guessed = [] if chosen == "naive" else guessed_numbers(assumed, noise, can_fit=is_whole)
     notes = [*(record.said(bracketed=chosen != "posterior") if is_thinned(record) else record.reading), *meant]
     if chosen != method and not record.ordered:
@@ -289,6 +290,7 @@ def posterior(
     draws: int = 1_000,
     seed: int = 0,
     threads: int | None = None,
+    starting_pulls: StartingPulls | None = None,
     kept: float | None = None,
     availability: Availability | AvailabilityTable | None = None,
     check: bool | None = None,
@@ -311,7 +313,7 @@ def posterior(
         Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
     threads
         By default one per core; the result does not depend on it.
-    kept, availability, check, demonstration
+    starting_pulls, kept, availability, check, demonstration
         As for `estimate`.
 
     Examples
@@ -334,11 +336,12 @@ def posterior(
         options = {
             "prior": prior, "sigma": sigma, "bernoulli": bernoulli, "best_mean": best_mean, "anchor": anchor,
             "horizon": horizon, "pool": pool, "particles": particles, "clouds": clouds, "draws": draws, "seed": seed,
-            "threads": threads, "kept": kept, "availability": availability, "check": check,
+            "threads": threads, "starting_pulls": starting_pulls, "kept": kept, "availability": availability,
+            "check": check,
         }  # fmt: skip
         return posterior_family(posterior, as_log(log, "posterior"), given, options)
     assumed, meant = meant_rule(given, bernoulli, sigma)
-    record = asked_record(log, None, kept, horizon, "posterior", assumed)
+    record = asked_record(log, starting_pulls, kept, horizon, "posterior", assumed)
     fitted = assumed.for_arms(len(record.arms))
     check_hidden(record, "posterior", pool, "known")
     check_numbers(best_mean, anchor, sigma=sigma, bernoulli=bernoulli, rule=fitted)
@@ -365,7 +368,7 @@ def posterior(
     work: dict[str, Any] = {
         "clouds": checks.whole("clouds", clouds), "draws": checks.whole("draws", draws), "threads": threads,
     }  # fmt: skip
-    if is_thinned(record):
+    if shows_part(record):
         found = infer_hidden_request(request, record, 0, believed, number, seed, **work)
     else:
         assert isinstance(record, ActionLog)
@@ -374,7 +377,7 @@ def posterior(
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted)
-    guessed = guessed_numbers(assumed, noise, can_fit=kept is None and availability is None)
+    guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
     warnings = [*misfits, *guessed, *warnings]
     for notice in warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)

@@ -63,16 +63,15 @@ def as_log(log: Any, what: str) -> ActionLog:
         return record
     if is_partial(record):
         raise NotIdentifiable(
-            f"{what}: the log begins in mid-run, and the rewards before it, which decided its first rows, are hidden: "
-            "only closed forms read it.",
+            f"{what}: the log begins in mid-run, and the rewards before it, which decided its first rows, are hidden.",
             remedy=f"Use {option('method', 'bracket')} (or switching, counts, naive, bootstrap) with a rule that "
-            "decides without chance.",
+            f"decides without chance, and {option('method', 'posterior')} with one that chooses at random.",
         )
     if is_thinned(record):
         raise NotIdentifiable(
             f"{what}: the log misses rounds, whose arms and rewards decided later ones.",
             remedy=f"Use {option('method', 'bracket')} (or switching, bootstrap) with a rule that decides without "
-            f"chance, and {option('method', 'posterior')} with thompson, softmax or learning-softmax.",
+            f"chance, and {option('method', 'posterior')} with one that chooses at random.",
         )
     raise ParameterError(
         f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
@@ -126,6 +125,11 @@ def asked_record(
         record = started(record, starting_pulls)
     if kept is not None:
         record = thinned(record, kept, horizon)
+    is_inferred = is_drawn and method != "bootstrap"
+    if shows_part(record) and is_inferred and not isinstance(rule, RandomisedRule):
+        _check_inferred(record, rule)
+    if is_partial(record) and record.starting_pulls is None:
+        record = record.bracketed()
     if is_thinned(record):
         _check_thinned(record, rule)
     if is_partial(record) and rule.is_late:
@@ -134,13 +138,18 @@ def asked_record(
             remedy="Give the whole run.",
         )
     is_simulated = shows_part(record) and method == "bootstrap" and not isinstance(rule, RandomisedRule)
-    if is_thinned(record) and is_drawn and method != "bootstrap":
-        from unbandit.inference.hidden import check_hidden_posterior
-
-        check_hidden_posterior(record, rule)
+    if shows_part(record) and is_inferred:
+        _check_inferred(record, rule)
         as_log(record.rows, f"method {method or 'posterior'}")  # refuses rows that are not in memory
         return record
     return as_log(record, f"method {method or 'posterior'}") if is_drawn and not is_simulated else record
+
+
+def _check_inferred(record: PartialLog | ThinnedLog, rule: Demonstrator) -> None:
+    """Refuse a part of a run of which there is no posterior."""
+    from unbandit.inference.hidden import check_hidden_posterior
+
+    check_hidden_posterior(record, rule)
 
 
 def _check_thinned(record: ThinnedLog, rule: Demonstrator) -> None:
@@ -149,6 +158,11 @@ def _check_thinned(record: ThinnedLog, rule: Demonstrator) -> None:
         raise NotIdentifiable(
             f"{rule.name}: the log misses rounds, and what a rule that decides in batches or with a delay knew at its "
             "decisions is not shown.",
+            remedy="Give the whole run.",
+        )
+    if isinstance(rule, RecentIndexRule):
+        raise NotIdentifiable(
+            f"{rule.name}: the log misses rounds, and a rule that forgets is read round by round.",
             remedy="Give the whole run.",
         )
     seen, total = int(record.rows.lengths.sum()), int(record.lengths.sum())
@@ -389,6 +403,10 @@ def guessed_numbers(rule: Demonstrator, noise: Noise, *, can_fit: bool) -> list[
     guessed = {
         name: value for name, value in rule.guessed.items() if name != "sigma" or not np.isclose(value, noise.deviation)
     }
+    if guessed and can_fit:
+        from unbandit.inference.parameters import has_evidence  # most rules are given whole
+
+        can_fit = has_evidence(rule, noise)
     return guess_notice(rule, guessed, can_fit=can_fit)
 
 

@@ -20,7 +20,7 @@ from unbandit.inference.hidden import infer_hidden
 from unbandit.inference.result import gaps_of
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
-from unbandit.log.partial import ThinnedLog
+from unbandit.log.partial import PartialLog, ThinnedLog
 from unbandit.progress import interruptible
 from unbandit.result import BEST, ESTIMATED, UNSEEN
 
@@ -52,10 +52,10 @@ def settled_prior(prior: Prior | str | None, noise: Noise, known: Anchor | None)
 def inferred(request: Request, prior: Prior, particles: int | None, seed: int, pool: bool) -> Answer:
     """Answer from posteriors, one a demonstration or one of all: expectations and central intervals."""
     log = request.log
-    assert isinstance(log, ActionLog | ThinnedLog)
+    assert isinstance(log, ActionLog | PartialLog | ThinnedLog)
     names = (", ".join(log.demonstrations),) if pool else log.demonstrations
     answer = Answer(names, log.pulls.sum(axis=0, keepdims=True) if pool else log.pulls)
-    if isinstance(log, ThinnedLog):
+    if not isinstance(log, ActionLog):
         tasks = [(request, log, which, prior, particles, seed) for which in range(len(names))]
         posteriors = checks.in_parts("Filtering demonstrations", infer_hidden_request, tasks)
     else:
@@ -81,12 +81,15 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
 
 
 def infer_hidden_request(
-    request: Request, log: ThinnedLog, which: int, prior: Prior, particles: int | None, seed: int, **options: Any
-) -> Posterior:
-    """Infer one demonstration that misses rounds."""
+    request: Request, log: ThinnedLog | PartialLog, which: int, prior: Prior, particles: int | None, seed: int,
+    **options: Any,
+) -> Posterior:  # fmt: skip
+    """Infer one demonstration that misses rounds or begins in mid-run."""
     known, rule = request.anchor, request.rule
     if known is not None and known.arm is None:
         text = "expected without it: the arm seen most often may not be the one pulled most, as the log misses rounds."
+        if isinstance(log, PartialLog):
+            text = "expected without it: the log begins in mid-run, and a posterior takes the mean of one arm by name."
         remedy = f"Give the mean of one arm with {option('anchor')}."
         raise ParameterError(text, parameter="best_mean", value=known.value, remedy=remedy)
     assert isinstance(rule, RandomisedRule)

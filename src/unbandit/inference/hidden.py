@@ -1,4 +1,4 @@
-"""`infer_hidden`: draws of every mean of a randomised rule's log that misses rounds."""
+"""`infer_hidden`: draws of every mean of a randomised rule's log that misses rounds, or begins in mid-run."""
 
 import math
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, RandomisedRule
+from unbandit.demonstrators import Demonstrator, RandomisedRule, RecentIndexRule
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, option
 from unbandit.inference.clouds import particles_for
 from unbandit.inference.draws import clouds_differ, draw_means, evidence_differs
-from unbandit.inference.filter import CloudCollapsed, FilterPass, log_mean, new_cloud
+from unbandit.inference.filter import TRIES, CloudCollapsed, FilterPass, log_mean, new_cloud
 from unbandit.inference.prior import Prior, belief_of
 from unbandit.inference.result import Posterior
 from unbandit.instance import Noise
@@ -19,7 +19,7 @@ from unbandit.kernels.compile import Integers
 from unbandit.kernels.smc.cloud import NONE, Belief
 from unbandit.kernels.smc.hidden import filter_hidden
 from unbandit.log import ActionLog
-from unbandit.log.partial import FAR_OFF, IMPROBABLE, ThinnedLog
+from unbandit.log.partial import FAR_OFF, IMPROBABLE, PartialLog, ThinnedLog
 from unbandit.progress import current_work
 
 HIDDEN_SHARE, MOST_HIDDEN = 3, 3_000  # times as many particles as of a whole log, as none looks ahead; and their most
@@ -30,7 +30,7 @@ LEAST_KEPT = 0.5  # of all rounds, below which hidden rounds decide more than th
 class HiddenRun:
     """One demonstration that misses rounds, and what a cloud takes it through."""
 
-    log: ThinnedLog
+    log: ThinnedLog | PartialLog
     which: int
     rule: RandomisedRule
     belief: Belief
@@ -45,6 +45,8 @@ class HiddenRun:
         drawn given that the opening is the rule's: of later ones as many are missing before each row as chance has it;
         or, where the rows are as many as all rounds leave, any choice of them is as likely as another.
         """
+        if isinstance(self.log, PartialLog):
+            return int(self.log.before[self.which]) + np.arange(self._actions.size)
         if self.log.numbers is not None:
             return self.log.numbers_of(self.which) - 1
         from scipy.stats import binom  # slow to import, and seldom needed
@@ -123,6 +125,22 @@ class HiddenRun:
         arms[: opening.size] = turns
         return arms
 
+    def left(self) -> Integers:
+        """Return how often each arm is to be pulled after the opening and before the first row, where that is known."""
+        if not isinstance(self.log, PartialLog):
+            return np.zeros(len(self.log.arms), np.int64)
+        starts, number = self.log.starts[self.which], len(self.log.arms)
+        opened = np.bincount(np.arange(min(self.opening, int(starts.sum()))) % number, minlength=number)
+        wrong = np.flatnonzero(starts < opened)
+        if wrong.size:
+            raise InferenceError(
+                f"the rule opens with {self.opening} pulls in the arms' order, and of arm "
+                f'"{self.log.arms[wrong[0]]}" only {starts[wrong[0]]:,} came before the log.',
+                parameter="starting_pulls",
+                remedy="Check initial and the counts, or another rule made this record.",
+            )
+        return np.asarray(starts - opened)
+
     def run(self, cloud: int) -> FilterPass:
         """Send one cloud through the run."""
         arms, number = self.arms_of(cloud), len(self.log.arms)
@@ -133,8 +151,10 @@ class HiddenRun:
         memories = np.zeros((self.particles, number, self.rule.columns))
         pulls = np.zeros((self.particles, number), np.int64)
         shifts = self.rule.shifts and not self.belief.bernoulli
-        given = self.rule.parameters(self.horizon), arms, min(self.opening, arms.size), state, memories, pulls
-        died = filter_hidden(*given, self.rule.smooth, shifts)
+        tries = 1 if self.rule.smooth else 2 if self.belief.bernoulli else TRIES
+        left = np.tile(self.left(), (self.particles, 1))
+        given = self.rule.parameters(self.horizon), arms, min(self.opening, arms.size), left, state, memories, pulls
+        died = filter_hidden(*given, tries, self.rule.smooth, shifts)
         current_work().end_if_stopped()
         if died:
             raise CloudCollapsed(
@@ -146,28 +166,37 @@ class HiddenRun:
         return FilterPass(state, pulls, rounds, rounds, arms.size, np.zeros((0, number), np.int64), ())
 
 
-def check_hidden_posterior(log: ThinnedLog, rule: Demonstrator) -> None:
-    """Refuse a log that misses rounds of which there is no posterior."""
+def check_hidden_posterior(log: ThinnedLog | PartialLog, rule: Demonstrator) -> None:
+    """Refuse a log that misses rounds, or begins in mid-run, of which there is no posterior."""
+    what = "misses rounds" if isinstance(log, ThinnedLog) else "begins in mid-run"
     if not isinstance(rule, RandomisedRule):
+        is_read = rule.reveals == "values" and not isinstance(rule, RecentIndexRule)
         raise NotIdentifiable(
-            f"{rule.name}: the log misses rounds, and a rule that decides without chance leaves no particle whose"
+            f"{rule.name}: the log {what}, and a rule that decides without chance leaves no particle whose"
             " hidden arms and rewards explain what follows: there is no posterior.",
-            remedy=f"`estimate` reads it with {option('method', 'bracket')}.",
+            remedy=f"`estimate` reads it with {option('method', 'bracket')}." if is_read else "Give the whole run.",
         )
-    if not rule.smooth or rule.gains is not None:
+    if rule.reveals == "nothing":
+        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the record says nothing of them.")
+    if rule.gains is not None:
         raise NotIdentifiable(
-            f"{rule.name}: the log misses rounds, and there is then no posterior of a rule whose probabilities jump, as"
-            " from one leading arm to another, or that divides rewards by them.",
+            f"{rule.name}: the log {what}, and there is then no posterior of a rule that divides rewards by the"
+            " probabilities of its arms.",
+            remedy="Give the whole run.",
+        )
+    if rule.batch > 1:
+        raise NotIdentifiable(
+            f"{rule.name}: the log {what}, and there is then no posterior of a rule that decides in batches.",
             remedy="Give the whole run.",
         )
     if rule.opening == "random":
         raise NotIdentifiable(
-            f"{rule.name}: the log misses rounds, and with opening=random nothing shows which arms they opened.",
+            f"{rule.name}: the log {what}, and with opening=random nothing shows which arms they opened.",
             remedy="Give the whole run.",
         )
     if log.rewards is not None:
         raise NotIdentifiable(
-            "The log misses rounds, and some rewards are known: posteriors read one or the other.",
+            f"The log {what}, and some rewards are known: posteriors read one or the other.",
             remedy="Leave the column of rewards out.",
         )
     seen, total = int(log.rows.lengths.sum()), int(log.lengths.sum())
@@ -180,11 +209,11 @@ def check_hidden_posterior(log: ThinnedLog, rule: Demonstrator) -> None:
 
 
 def infer_hidden(
-    log: ThinnedLog, which: int, rule: RandomisedRule, prior: Prior, noise: Noise, horizon: int, *,
+    log: ThinnedLog | PartialLog, which: int, rule: RandomisedRule, prior: Prior, noise: Noise, horizon: int, *,
     anchor: tuple[int, float] | None = None, particles: int | None = None, clouds: int = 4, draws: int = 1_000,
     seed: int = 0, threads: int | None = None,
 ) -> Posterior:  # fmt: skip
-    """Draw from the posterior of every mean, given one demonstration that misses rounds.
+    """Draw from the posterior of every mean, given one demonstration that misses rounds or begins in mid-run.
 
     It takes a round to be missing whatever arm was pulled in it. Arguments as for `infer`.
     """
@@ -195,11 +224,11 @@ def infer_hidden(
     with current_work().stage("Filtering", clouds * number * total):
         passes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
     means = np.stack([draw_means(each, belief, draws, seed, cloud) for cloud, each in enumerate(passes)])
-    evidences = np.array([float(each.cloud.increments.sum()) for each in passes])
+    evidences = np.array([float(each.cloud.increments.sum()) for each in passes]) + _log_guided(task.left())
     evidence, error = log_mean(evidences)
     smallest = min(float(each.cloud.effective_size.min(initial=number)) for each in passes)
     warnings = clouds_differ(list(means), arms, number, None)
-    if log.numbers is not None:  # otherwise clouds are of different runs
+    if log.numbers is not None or isinstance(log, PartialLog):  # otherwise clouds are of different runs
         warnings = [*warnings, *evidence_differs(evidences, smallest, number, by_chance=True)]
     return Posterior(
         rule=str(rule), prior=prior, noise=noise, horizon=horizon, arms=arms, pulls=log.pulls[which], means=means,
@@ -209,9 +238,16 @@ def infer_hidden(
     )  # fmt: skip
 
 
-def _said_of_missing(log: ThinnedLog) -> list[Notice]:
+def _log_guided(left: Integers) -> float:
+    """Return the log probability of counts that particles were guided to, where each arm has its share of them."""
+    counts, total = [int(count) for count in left if count > 0], int(left.sum())
+    each = (count * math.log(count / total) - math.lgamma(count + 1) for count in counts)
+    return math.fsum((math.lgamma(total + 1), *each))
+
+
+def _said_of_missing(log: ThinnedLog | PartialLog) -> list[Notice]:
     """Warn where nobody said that rounds got lost at random."""
-    if log.kept is not None:
+    if isinstance(log, PartialLog) or log.kept is not None or log.begins_late:
         return []
     text = "Rounds are missing, and the posterior takes each to be missing whatever arm was pulled in it. If rounds of "
     text += f"some arms got lost more often, it is wrong. If they got lost at random, say so with {option('kept')}."

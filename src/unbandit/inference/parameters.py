@@ -322,6 +322,11 @@ def _rule_at(family: RuleFamily, axes: Sequence[Axis], fixed: Mapping[str, float
     return rule
 
 
+def has_evidence(rule: Demonstrator, noise: Noise) -> bool:
+    """Return whether the evidence of a log can be computed under a rule, so that its numbers can be fitted."""
+    return rule.random_delay is None and (isinstance(rule, RandomisedRule) or predicts(rule, noise))
+
+
 def _refuse_unpredicted(rule: Demonstrator, noise: Noise) -> None:
     """Refuse rules under which the evidence of a log cannot be computed."""
     if isinstance(rule, RandomisedRule) or predicts(rule, noise):

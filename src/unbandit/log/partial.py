@@ -189,6 +189,18 @@ class PartialLog(SeenRows):
             return PartialLog(rows, self.starting_pulls[which : which + 1], _numbers_of(self, which))
         return _part_of(rows, _numbers_of(self, which))
 
+    def bracketed(self) -> ThinnedLog:
+        """Return a log of which nobody knows the pulls before it begins: one that misses rounds, of any arm.
+
+        Refuse one that misses more than half of its rounds, which leaves every gap open.
+        """
+        if self.numbers is None or self.starting_pulls is not None:
+            raise ValueError("expected a part of a run with numbers, and without the pulls before it")
+        found = ThinnedLog(self.rows, None, _from_one(self.numbers))
+        if found.lengths.sum() > 2 * self.rows.lengths.sum():
+            self.starts  # noqa: B018  it says what is missing
+        return found
+
     def played(self, which: int, rows: int) -> int:
         """Return how many rounds of a run show as many rows of one demonstration."""
         return rows + int(self.before[which])
@@ -247,6 +259,14 @@ class ThinnedLog(SeenRows):
         return self.numbers[np.cumsum(self.rows.lengths) - 1]
 
     @property
+    def begins_late(self) -> bool:
+        """Return whether all missing rounds come before the first row, of one demonstration or of each."""
+        if self.numbers is None:
+            return False
+        ends = np.cumsum(self.rows.lengths)
+        return bool((self.numbers[ends - 1] - self.numbers[ends - self.rows.lengths] == self.rows.lengths - 1).all())
+
+    @property
     def reading(self) -> tuple[Notice, ...]:
         """Return what the user should know about the reading."""
         return self.said()
@@ -262,10 +282,13 @@ class ThinnedLog(SeenRows):
                 text += f" A log whose numbered rounds have no holes is whole: read it without {option('kept')}."
             return (*self.rows.reading, Notice("thinned", text, count=total - seen))
         text = f"{counted(total - seen, 'round is', 'rounds are')} missing of {total:,} ({1 - seen / total:.1%})"
-        text += ". Pulls are those seen."
+        text += ", all before the log begins. Pulls are those seen." if self.begins_late else ". Pulls are those seen."
         if bracketed:
-            text += " The others may be of any arm, so every gap lies in a bracket that takes in all cases. If rounds "
-            text += f"got lost at random, give the probability of being kept with {option('kept')}."
+            text += " The others may be of any arm, so every gap lies in a bracket that takes in all cases."
+        if self.begins_late:
+            text += f" Give those of every arm, if you know them, with {option('starting_pulls')}."
+        elif bracketed:
+            text += f" If rounds got lost at random, give the probability of being kept with {option('kept')}."
         return (*self.rows.reading, Notice("missing-rounds", text, count=total - seen))
 
     @property

@@ -83,6 +83,20 @@ def test_a_number_that_nobody_gave_is_a_warning_with_the_way_to_fit_it(text):
     assert "=VALUE" in notice.message
 
 
+@pytest.mark.parametrize(
+    ("text", "fits"), [("klucb:noise=gaussian,delay=20", False), ("softmax:delay=20", True), ("softmax:batch=5", True)]
+)
+def test_fitting_is_advised_only_where_it_is_not_refused(text, fits):
+    rule = parse_rule(text)
+    (notice,) = guessed_numbers(rule, ub.Gaussian(2.0), can_fit=True)
+    assert ("from the log" in notice.message) == fits
+    assert ("=VALUE" in notice.message) != fits
+    log = rule.demonstrate(ub.Instance([0.5, 0.0], 2.0), 40, seed=1)
+    if not fits:
+        with pytest.raises(ub.NotIdentifiable, match="its rewards are late"):
+            ub.estimate(log, "klucb:noise=gaussian,delay=20,fit", sigma=2.0)
+
+
 @pytest.mark.parametrize("text", ["ucb1", "ucb", "moss", "lilucb", "q-learning:rate=0.1,temperature=0.2", "klucb"])
 def test_standard_numbers_and_given_ones_are_none(text):
     assert guessed_numbers(parse_rule(text), NORMAL, can_fit=True) == []

@@ -1,9 +1,10 @@
-"""Posteriors of randomised rules where rounds are missing: held against counting every way to complete a log."""
+"""Posteriors of randomised rules of which rounds are hidden: held against counting every way to complete a log."""
 
 import itertools
 
 import numpy as np
 import pytest
+from reference_hidden import PlainFilter
 from reference_posterior import exact_posterior
 
 import unbandit as ub
@@ -11,9 +12,12 @@ from unbandit.demonstrators import parse_rule
 from unbandit.errors import InferenceError, NotIdentifiable, ParameterError
 from unbandit.inference import infer
 from unbandit.inference.clouds import LookAhead
+from unbandit.inference.filter import new_cloud
 from unbandit.inference.hidden import HiddenRun, infer_hidden
 from unbandit.inference.prior import belief_of
-from unbandit.log.partial import ThinnedLog
+from unbandit.kernels.smc.cloud import NONE
+from unbandit.kernels.smc.hidden import filter_hidden
+from unbandit.log.partial import PartialLog, ThinnedLog
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 
@@ -49,6 +53,110 @@ def test_evidence_and_means_are_those_of_counting_every_completion(text):
     found = infer_hidden(log, 0, rule, PRIOR, BERNOULLI, 7, particles=20_000, seed=1)
     assert abs(found.log_evidence - np.log(total)) < 0.02 + 4 * found.log_evidence_error
     assert np.allclose(found.draws.mean(axis=0), np.average(means, axis=0, weights=evidences), atol=0.02)
+
+
+TWINS = {
+    # rule, rewards, hidden rounds, rounds before the log begins
+    "thompson:sigma=0.5": (NOISE, (3, 4, 9, 15), 0),
+    "softmax:temperature=0.3": (BERNOULLI, (4, 8, 9, 10), 0),
+    "softmax:temperature=0.2,initial=2": (BERNOULLI, (), 9),
+    "learning-softmax:rate=0.4,temperature=0.3": (BERNOULLI, (), 8),
+    "epsilon-greedy:epsilon=0.2": (BERNOULLI, (5, 6, 14), 0),
+    "epsilon-greedy:epsilon=0.2,initial=0": (NOISE, (12, 13), 7),
+}
+
+
+@pytest.mark.parametrize("text", TWINS)
+def test_the_kernel_does_what_plain_python_does(text):
+    noise, hidden, start = TWINS[text]
+    rule, horizon, number = parse_rule(text).for_arms(3), 20, 40
+    whole = rule.demonstrate(ub.Instance([0.2, 0.9, 0.6], noise), horizon, seed=3).demonstration(0).astype(np.int64)
+    opening = rule.initial * 3
+    arms = whole.copy()
+    arms[[round - 1 for round in hidden]] = NONE
+    arms[opening:start] = NONE
+    arms[:opening] = np.arange(opening) % 3
+    left = np.bincount(whole[opening:start], minlength=3)
+    belief = belief_of(PRIOR if noise == BERNOULLI else NORMAL, 3, noise, None)
+    cloud = new_cloud(belief, np.zeros((number, 3)), np.zeros(3), horizon, np.zeros(0, np.int64), 5, 2)
+    memories, pulls = np.zeros((number, 3, rule.columns)), np.zeros((number, 3), np.int64)
+    tries = 1 if rule.smooth else 2 if belief.bernoulli else 4
+    parameters = rule.parameters(horizon)
+    filter_hidden(
+        parameters, arms, opening, np.tile(left, (number, 1)), cloud, memories, pulls, tries, False, False
+    )  # fmt: skip
+    twin = PlainFilter(rule, parameters, belief, cloud.rng, tries)
+    particles, increments = twin.run(arms.tolist(), opening, left.tolist(), number)
+    assert pulls.tolist() == [each.pulls.tolist() for each in particles]  # the same hidden arms
+    np.testing.assert_allclose(memories, [each.memory for each in particles], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(cloud.log_weights, [each.log_weight for each in particles], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(cloud.increments, increments, rtol=0, atol=1e-9)
+    assert (cloud.effective_size < number / 2).any() or not text.startswith("thompson")  # this one is resampled
+
+
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("text", ["softmax:temperature=0.3", "epsilon-greedy:epsilon=0.3", "epsilon-greedy:initial=0"])
+def test_a_start_in_mid_run_is_read_as_by_counting_every_way_to_it(text, counts):
+    rule, start, instance = parse_rule(text).for_arms(3), 4, ub.Instance([0.7, 0.4, 0.6], BERNOULLI)
+    whole = rule.demonstrate(instance, 7, seed=5).demonstration(0)
+    before = np.bincount(whole[:start], minlength=3)
+    evidences, means = [], []
+    for arms in itertools.product(range(3), repeat=start):
+        if counts and not np.array_equal(np.bincount(arms, minlength=3), before):
+            continue
+        if not rule.initial or arms[:3] == (0, 1, 2):
+            evidence, mean = exact_posterior(rule, [[*arms, *whole[start:].tolist()]], 3, (1.5, 1.0), 7)
+            evidences.append(np.exp(evidence))
+            means.append(mean)
+    rows = ub.ActionLog.from_codes(np.ascontiguousarray(whole[start:]), instance.arms)
+    log = PartialLog(rows, before[None]) if counts else ThinnedLog(rows, None, np.arange(start + 1, 8))
+    found = infer_hidden(log, 0, rule, PRIOR, BERNOULLI, 7, particles=20_000, seed=1)
+    assert abs(found.log_evidence - np.log(np.sum(evidences))) < 0.02 + 4 * found.log_evidence_error
+    assert np.allclose(found.draws.mean(axis=0), np.average(means, axis=0, weights=evidences), atol=0.02)
+
+
+def test_a_start_in_mid_run_with_its_counts_in_estimate_and_posterior():
+    rule = ub.Softmax(temperature=0.3)
+    whole = rule.demonstrate(INSTANCE, 150, seed=2).demonstration(0)
+    rows = ub.ActionLog.from_codes(np.ascontiguousarray(whole[30:]), INSTANCE.arms)
+    before = dict(zip(INSTANCE.arms, np.bincount(whole[:30], minlength=3).tolist(), strict=True))
+    given = {"sigma": 0.5, "prior": NORMAL, "particles": 300, "seed": 4, "starting_pulls": before}
+    found = ub.estimate(rows, rule, check=True, **given)
+    assert found.check.verdict == "fits"
+    assert found.columns.pulls[0].tolist() == np.bincount(whole, minlength=3).tolist()
+    same = ub.posterior(rows, rule, **given)
+    assert same.means.tolist() == found.posteriors[0].means.tolist()
+    whole_log = ub.posterior(ub.ActionLog.from_codes(whole, INSTANCE.arms), rule, sigma=0.5, prior=NORMAL, seed=4)
+    assert np.abs(same.draws.mean(axis=0) - whole_log.draws.mean(axis=0)).max() < 0.3
+    with pytest.raises(ParameterError, match="begins in mid-run"):
+        ub.posterior(rows, rule, best_mean=1.0, **given)
+    numbered = PartialLog(rows, None, np.arange(31, 151))
+    without = ub.estimate(numbered, rule, **{**given, "starting_pulls": None})
+    said = next(each for each in without.notes if each.code == "missing-rounds")
+    assert "starting_pulls" in said.message
+    assert "missing-at-random" not in {each.code for each in without.warnings}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "why"),
+    [
+        ("exp3:mixing=0.1", {"bernoulli": True}, "divides rewards"),
+        ("softmax:temperature=0.3,batch=5", {"sigma": 0.5}, "in batches"),
+        ("softmax:temperature=0.3,delay=5", {"sigma": 0.5}, "with a delay"),
+        ("ucb:alpha=0.25", {"sigma": 0.5, "method": "posterior"}, "decides without chance"),
+        ("softmax:temperature=fit", {"sigma": 0.5}, "are hidden"),
+    ],
+)
+def test_what_of_a_start_in_mid_run_cannot_be_read_is_refused(text, options, why):
+    rows = ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
+    with pytest.raises(NotIdentifiable, match=why):
+        ub.estimate(rows, text, starting_pulls={"0": 5, "1": 9, "2": 6}, **options)
+
+
+def test_counts_that_the_opening_contradicts_are_refused():
+    rows = ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
+    with pytest.raises(InferenceError, match=r'of arm "2" only 1 came before'):
+        ub.posterior(rows, "softmax:initial=2,temperature=0.3", sigma=0.5, starting_pulls={"0": 5, "1": 9, "2": 1})
 
 
 def test_without_a_hidden_round_it_is_the_posterior_of_the_whole_log():
@@ -102,15 +210,19 @@ def test_holes_that_nobody_explains_are_warned_of():
     ("text", "method", "kept", "why"),
     [
         ("thompson:sigma=0.5", "posterior", 0.1, "at least 50% of all rounds"),
-        ("epsilon-greedy:epsilon=0.1", None, 0.8, "probabilities jump"),
-        ("ucb:alpha=0.25", "posterior", 0.8, "decides without chance"),
+        ("exp3:mixing=0.1", None, 0.8, "divides rewards"),
+        ("ucb:alpha=0.25", "posterior", 0.8, "decides without chance.*`estimate` reads it"),
+        ("sw-ucb:window=20", "posterior", 0.8, "decides without chance.*Give the whole run"),
+        ("sw-ucb:window=20", None, 0.8, "misses rounds"),
+        ("uniform", None, 0.8, "do not depend on rewards"),
         ("thompson:sigma=0.5,initial=1,opening=random", None, 0.8, "opening=random"),
     ],
 )
 def test_what_it_cannot_read_is_refused(text, method, kept, why):
     rule, rows = parse_rule(text), ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
+    noise = {"bernoulli": True} if rule.bernoulli_only else {"sigma": 0.5}
     with pytest.raises(NotIdentifiable, match=why):
-        ub.estimate(rows, rule, sigma=0.5, method=method, kept=kept)
+        ub.estimate(rows, rule, method=method, kept=kept, **noise)
 
 
 def test_a_known_best_mean_is_refused():

@@ -189,7 +189,7 @@ def test_what_a_probability_contradicts_or_needs_is_refused(tmp_path):
     with pytest.raises(NotIdentifiable, match="batches or with a delay"):
         estimate(log, UCB(alpha=0.25, batch=5), sigma=0.5)
     for ask in (
-        lambda: estimate(rows, "epsilon-greedy", kept=0.6), lambda: posterior(log, rule), lambda: identify(log),
+        lambda: estimate(rows, "exp3", kept=0.6, bernoulli=True), lambda: posterior(log, rule), lambda: identify(log),
         lambda: estimate(log, "softmax", method="bootstrap"),
     ):  # fmt: skip
         with pytest.raises(NotIdentifiable, match="misses rounds"):

@@ -1,8 +1,9 @@
 """Filter the hidden rewards behind a randomised rule's actions where rounds are missing, arms and all.
 
 In a round that was seen, a particle is weighted by the probability of the arm. In a hidden one it draws the arm as the
-rule does, and the weight stays. Either way the arm's reward is drawn given the particle's rewards so far. Particles
-differ in their hidden arms, so each has its own pull counts.
+rule does, and the weight stays. Either way the arm's reward is drawn given the particle's rewards so far; where
+decisions jump with a sample mean, with a look at the next arm. Particles differ in their hidden arms, so each has its
+own pull counts. Where a log begins in mid-run these are known: its hidden arms are drawn so that they come true.
 """
 
 import math
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers, Numbers, called, compiled
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import choose, learn, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.smc.cloud import (
@@ -28,37 +29,69 @@ from unbandit.kernels.smc.cloud import (
     two_uniforms,
     uniform,
 )
+from unbandit.kernels.smc.randomised import spread
 
 HIDDEN_ARMS = np.uint64(26)  # the tape's stream of arms in hidden rounds
 
 
 @compiled
 def filter_hidden(
-    parameters: Any, arm: Integers, opening: int, cloud: Cloud, memories: Numbers, pulls: Integers, smooth: bool,
-    shifts: bool,
+    parameters: Any, arm: Integers, opening: int, left: Integers, cloud: Cloud, memories: Numbers, pulls: Integers,
+    tries: int, smooth: bool, shifts: bool,
 ) -> int:  # fmt: skip
     """Move a cloud through a run, round by round; return 0, or the first round that no particle survives.
 
     `arm` is `NONE` in a hidden round; the rule decides nothing in the first `opening` rounds, whose arms are all known.
-    `memories`, (particles, arms, columns), is what the rule remembers, `pulls` has each particle's counts. Offspring
-    are moved apart where probabilities are `smooth`.
+    `left`, (particles, arms), is how often each arm is to be pulled in the first rounds after these, all hidden; 0
+    where that is not known. `memories`, (particles, arms, columns), is what the rule remembers, `pulls` has each
+    particle's counts. With more than one of `tries`, a reward is chosen among as many by the next arm that was seen.
+    Offspring are moved apart where probabilities are `smooth`.
     """
-    number, arms, _ = memories.shape
-    bernoulli, draws = cloud.belief.bernoulli, np.empty(arms)
+    number, arms, columns = memories.shape
+    bernoulli, draws, ahead = cloud.belief.bernoulli, np.empty(arms), False
+    candidates, chances, trial = np.empty(tries), np.empty(tries), np.empty((arms, columns))
+    given = 0
+    for each in range(arms):
+        given += left[0, each]
+    shares = np.array([max(count, 1) / max(given, 1) for count in left[0]])
     for step in range(arm.size):
+        looks = tries > 1 and step + 1 < arm.size and step + 1 >= opening and arm[step + 1] != NONE
         for particle in range(number):
             memory, own, chosen = memories[particle], pulls[particle], arm[step]
             if chosen == NONE:
                 for each in range(arms):
                     draws[each] = uniform(cloud.rng, HIDDEN_ARMS, step, particle * arms + each)
-                chosen = np.int64(choose(parameters, own, memory, step + 1, draws))
-            elif step >= opening:
-                chance = probability(parameters, own, memory, step + 1, chosen)
-                cloud.log_weights[particle] += math.log(chance) if chance > 0.0 else -math.inf
+                if step < opening + given:
+                    chosen, log_weight = _guided(parameters, own, memory, step + 1, left[particle], shares, draws)
+                    cloud.log_weights[particle] += log_weight
+                else:
+                    chosen = np.int64(choose(parameters, own, memory, step + 1, draws))
+            elif step >= opening and not ahead:
+                cloud.log_weights[particle] += _log(probability(parameters, own, memory, step + 1, chosen))
             prior, behind = prior_of(cloud.belief, chosen), cloud.before[chosen] + own[chosen]
             total = cloud.past[particle, chosen] + memory[chosen, 0]
-            draw, _ = two_uniforms(cloud.rng, PARTICLES, step, particle)
-            if bernoulli:
+            draw, second = two_uniforms(cloud.rng, PARTICLES, step, particle)
+            if looks:  # w *= sum_j q_j p(next arm | x_j), and x_j is chosen in proportion to its term
+                size = spread(prior, bernoulli, behind, total, math.nan, draw, cloud.table, candidates, chances)
+                average = 0.0
+                for at in range(size):
+                    for row in range(arms):
+                        for column in range(columns):
+                            trial[row, column] = memory[row, column]
+                    learn(parameters, own, trial, step + 1, chosen, candidates[at])
+                    trial[chosen, 0] += candidates[at]
+                    own[chosen] += 1
+                    chances[at] *= probability(parameters, own, trial, step + 2, arm[step + 1])
+                    own[chosen] -= 1
+                    average += chances[at]
+                cloud.log_weights[particle] += _log(average)
+                second *= average
+                at = 0
+                while at + 1 < size and second >= chances[at]:
+                    second -= chances[at]
+                    at += 1
+                reward = candidates[at]
+            elif bernoulli:
                 reward = 1.0 if draw < posterior_success(prior, behind, total) else 0.0
             else:
                 mean, deviation = predictive_sum(prior, behind, total, 1)
@@ -66,12 +99,14 @@ def filter_hidden(
             learn(parameters, own, memory, step + 1, chosen, reward)
             memory[chosen, 0] += reward
             own[chosen] += 1
+        ahead = looks
         alive, resampled = resample(cloud, step)
         if not alive:
             return step + 1
         if resampled:
             inherit(memories, cloud.ancestors)
             inherit(pulls, cloud.ancestors)
+            inherit(left, cloud.ancestors)
             if not bernoulli and smooth:
                 _move_apart(cloud, pulls, memories, step)
             if not bernoulli and shifts:
@@ -80,6 +115,40 @@ def filter_hidden(
         _shift_levels(cloud, pulls, memories, arm.size)
     take_sums(cloud, memories)
     return 0
+
+
+@inlined
+def _log(chance: float) -> float:
+    return math.log(chance) if chance > 0.0 else -math.inf
+
+
+@called
+def _guided(
+    parameters: Any, pulls: Integers, memory: Numbers, round: int, left: Integers, shares: Numbers, draws: Numbers
+) -> tuple[np.int64, float]:
+    """Draw a hidden arm so that every arm gets the pulls it has `left`; return it, and the log weight for doing so.
+
+    Drawn in proportion to `p(a) (r_a / R) / s_a`, with `r_a` pulls left of `R` and `s_a` the arm's share of all of them
+    at first. The factors are ratios of multinomial probabilities of what is left, so that their product is a constant.
+    """
+    total, weight = 0, 0.0
+    for each in range(left.size):
+        total += left[each]
+    drawn = draws[0]
+    for each in range(left.size):
+        chance = probability(parameters, pulls, memory, round, each) if left[each] > 0 else 0.0
+        draws[each] = chance * left[each] / (total * shares[each])
+        weight += draws[each]
+    rest, chosen, last = drawn * weight, np.int64(-1), np.int64(0)
+    for each in range(left.size):
+        if left[each] > 0:
+            last = np.int64(each)
+            if chosen < 0 and rest < draws[each]:
+                chosen = np.int64(each)
+            rest -= draws[each]
+    chosen = last if chosen < 0 else chosen
+    left[chosen] -= 1
+    return chosen, _log(weight)
 
 
 @called

@@ -82,7 +82,7 @@ def filter_randomised(
             # Proposal: candidates x_j with shares q_j.
             total = cloud.past[particle, arm] + memory[arm, 0]
             first, second = two_uniforms(cloud.rng, PARTICLES, step, particle)
-            size = _spread(prior, bernoulli, behind, total, known, first, cloud.table, candidates, chances)
+            size = spread(prior, bernoulli, behind, total, known, first, cloud.table, candidates, chances)
             # Weight with look-ahead: w *= sum_j q_j p(a_{t+1} | memory, x_j); choose x_j in proportion to its term.
             if look_ahead:
                 average = 0.0
@@ -164,7 +164,7 @@ def _log(chance: float) -> float:
 
 
 @inlined
-def _spread(
+def spread(
     prior: ArmPrior, bernoulli: bool, behind: float, total: float, known: float, uniform: float,
     table: Numbers, candidates: Numbers, chances: Numbers,
 ) -> int:  # fmt: skip
