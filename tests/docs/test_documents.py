@@ -105,6 +105,10 @@ GIVEN = {
 def check_readme(names: dict) -> None:
     assert names["result"].best == ("6.0-4.4-4.4",)
     assert Path("arms.png").stat().st_size > 10_000
+    text = PAGES["README.md"].read_text(encoding="utf-8")
+    stated = re.search(r"true gaps to the best arm, in `truth\.csv`, are ([\d., and]+)\.", text)
+    gaps = pl.read_csv("truth.csv")["gap"].to_list()[1:]
+    assert re.findall(r"[\d.]+", stated[1]) == [f"{gap:.3g}" for gap in gaps]
 
 
 def check_contributing(names: dict) -> None:
