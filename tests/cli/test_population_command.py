@@ -51,7 +51,7 @@ def test_json_and_files(asked, tmp_path):
     assert answer["rewards_known"] is True
     assert [each["parameter"] for each in answer["population"]] == ["rate", "temperature"]
     assert len(answer["participants"]) == 3
-    for name in ("forest.png", "forest.svg", "table.csv"):
+    for name in ("forest.svg", "table.csv"):
         assert asked("-o", name).code == 0
         assert (tmp_path / name).stat().st_size > 0
     assert pl.read_csv(tmp_path / "table.csv").height == 6

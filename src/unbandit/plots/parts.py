@@ -120,11 +120,13 @@ _NO_METADATA: dict[str, Any] = {"Date": None, "Creator": None, "Format": None, "
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the shared style: dollar signs are plain text, and missing glyphs raise no warning."""
+    """Draw in the shared style: dollar signs are plain text; missing glyphs and slow machines raise no warning."""
     import matplotlib as mpl
 
     with _STYLE_LOCK, mpl.rc_context(STYLE | FIXED), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"(Glyph |Matplotlib currently does not support)")
+        warnings.filterwarnings(
+            "ignore", message=r"(Glyph |Matplotlib currently does not support|Creating legend with)"
+        )
         yield
 
 
