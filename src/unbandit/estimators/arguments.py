@@ -155,10 +155,12 @@ def _check_inferred(record: PartialLog | ThinnedLog, rule: Demonstrator) -> None
 def _check_thinned(record: ThinnedLog, rule: Demonstrator) -> None:
     """Refuse a rule whose decisions missing rounds hide, and a log of which too little is there."""
     if rule.is_late or getattr(rule, "batch", 1) > 1:
+        counts_do = record.begins_late and not rule.is_late and not isinstance(rule, RandomisedRule)
+        wanted = f"the pulls before the log with {option('starting_pulls')}" if counts_do else "the whole run"
         raise NotIdentifiable(
             f"{rule.name}: the log misses rounds, and what a rule that decides in batches or with a delay knew at its "
             "decisions is not shown.",
-            remedy="Give the whole run.",
+            remedy=f"Give {wanted}.",
         )
     if isinstance(rule, RecentIndexRule):
         raise NotIdentifiable(

@@ -170,7 +170,9 @@ def check_hidden_posterior(log: ThinnedLog | PartialLog, rule: Demonstrator) -> 
     """Refuse a log that misses rounds, or begins in mid-run, of which there is no posterior."""
     what = "misses rounds" if isinstance(log, ThinnedLog) else "begins in mid-run"
     if not isinstance(rule, RandomisedRule):
-        is_read = rule.reveals == "values" and not isinstance(rule, RecentIndexRule)
+        told = isinstance(log, PartialLog) and log.starting_pulls is not None
+        is_read = rule.reveals == "values" and not isinstance(rule, RecentIndexRule) and not rule.is_late
+        is_read &= told or int(getattr(rule, "batch", 1)) == 1
         raise NotIdentifiable(
             f"{rule.name}: the log {what}, and a rule that decides without chance leaves no particle whose"
             " hidden arms and rewards explain what follows: there is no posterior.",

@@ -214,6 +214,7 @@ def test_holes_that_nobody_explains_are_warned_of():
         ("ucb:alpha=0.25", "posterior", 0.8, "decides without chance.*`estimate` reads it"),
         ("sw-ucb:window=20", "posterior", 0.8, "decides without chance.*Give the whole run"),
         ("sw-ucb:window=20", None, 0.8, "misses rounds"),
+        ("ucb:delay=5", "posterior", 0.8, "decides without chance.*Give the whole run"),
         ("uniform", None, 0.8, "do not depend on rewards"),
         ("thompson:sigma=0.5,initial=1,opening=random", None, 0.8, "opening=random"),
     ],

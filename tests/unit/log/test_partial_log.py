@@ -119,6 +119,8 @@ def test_rounds_that_begin_late_need_the_counts_before(tmp_path):
     log.to_frame()[600:].write_csv(late := tmp_path / "late.csv")
     with pytest.raises(LogError, match=r"begin at 601, so the opening is missing. Give .* starting_pulls"):
         estimate(late, "ucb:alpha=0.25", sigma=0.5)  # most of the run came before
+    with pytest.raises(NotIdentifiable, match=r"in batches .* Give the pulls before the log with starting_pulls"):
+        estimate(path, "ucb:alpha=0.25,batch=5", sigma=0.5)
     with pytest.raises(LogError, match="begin at 201"):  # whatever reads whole logs
         ActionLog.read(path)
     start = counts(log.actions, 200)
