@@ -1,7 +1,7 @@
 """`infer_hidden`: draws of every mean of a randomised rule's log that misses rounds, or begins in mid-run."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from unbandit.log.partial import FAR_OFF, IMPROBABLE, PartialLog, ThinnedLog
 from unbandit.progress import current_work
 
 HIDDEN_SHARE, MOST_HIDDEN = 3, 3_000  # times as many particles as of a whole log, as none looks ahead; and their most
-LEAST_KEPT = 0.5  # of all rounds, below which hidden rounds decide more than those that were seen
+UNSETTLED, MORE = 0.5, 4  # deviation of the clouds' log evidences from which on they have so many times more particles
+LEAST_KEPT, LEAST_AFTER = 0.1, 0.5  # shares of a run that must be there: kept at random (as measured), after its start
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,10 +203,12 @@ def check_hidden_posterior(log: ThinnedLog | PartialLog, rule: Demonstrator) -> 
             remedy="Leave the column of rewards out.",
         )
     seen, total = int(log.rows.lengths.sum()), int(log.lengths.sum())
-    if seen < LEAST_KEPT * total:
+    kept = log.kept if isinstance(log, ThinnedLog) else None
+    share, least = (seen / total, LEAST_AFTER) if kept is None else (kept, LEAST_KEPT)
+    if share < least:
         raise NotIdentifiable(
             f"{rule.name}: {seen:,} of {total:,} rounds were seen. A posterior would rest on the hidden ones, which "
-            f"chance decided: it takes at least {LEAST_KEPT:.0%} of all rounds.",
+            f"chance decided: it takes at least {least:.0%} of all rounds.",
             remedy="Add rows, if there are more.",
         )
 
@@ -223,14 +226,23 @@ def infer_hidden(
     number = particles or min(HIDDEN_SHARE * particles_for(total), MOST_HIDDEN)
     belief = belief_of(prior, len(arms), noise, anchor)
     task = HiddenRun(log, which, rule, belief, horizon, number, seed)
-    with current_work().stage("Filtering", clouds * number * total):
-        passes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
+    one_run = isinstance(log, PartialLog) or log.numbers is not None  # otherwise clouds are of different runs
+
+    def filtered() -> list[FilterPass]:
+        with current_work().stage("Filtering", clouds * task.particles * total):
+            return checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
+
+    passes = filtered()
+    if particles is None and one_run and np.std([_log_evidence(each) for each in passes]) > UNSETTLED:
+        number *= MORE
+        task = replace(task, particles=number)
+        passes = filtered()
     means = np.stack([draw_means(each, belief, draws, seed, cloud) for cloud, each in enumerate(passes)])
-    evidences = np.array([float(each.cloud.increments.sum()) for each in passes]) + _log_guided(task.left())
+    evidences = np.array([_log_evidence(each) for each in passes]) + _log_guided(task.left())
     evidence, error = log_mean(evidences)
     smallest = min(float(each.cloud.effective_size.min(initial=number)) for each in passes)
     warnings = clouds_differ(list(means), arms, number, None)
-    if log.numbers is not None or isinstance(log, PartialLog):  # otherwise clouds are of different runs
+    if one_run:
         warnings = [*warnings, *evidence_differs(evidences, smallest, number, by_chance=True)]
     return Posterior(
         rule=str(rule), prior=prior, noise=noise, horizon=horizon, arms=arms, pulls=log.pulls[which], means=means,
@@ -238,6 +250,11 @@ def infer_hidden(
         surprise=np.full(int(log.rows.lengths[which]), math.nan), path_rounds=np.zeros(0, np.int64),
         path=np.zeros((0, len(arms), 3)), warnings=(*warnings, *_said_of_missing(log)),
     )  # fmt: skip
+
+
+def _log_evidence(each: FilterPass) -> float:
+    """Return the log evidence by one cloud."""
+    return float(each.cloud.increments.sum())
 
 
 def _log_guided(left: Integers) -> float:

@@ -153,6 +153,22 @@ def test_what_of_a_start_in_mid_run_cannot_be_read_is_refused(text, options, why
         ub.estimate(rows, text, starting_pulls={"0": 5, "1": 9, "2": 6}, **options)
 
 
+def test_a_start_of_which_most_is_hidden_is_refused():
+    rows = ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
+    with pytest.raises(NotIdentifiable, match=r"40 of 100 rounds .* at least 50%"):
+        ub.posterior(rows, "softmax:temperature=0.3", sigma=0.5, starting_pulls={"0": 20, "1": 20, "2": 20})
+
+
+def test_clouds_that_do_not_agree_get_more_particles(monkeypatch):
+    rule = ub.Softmax(temperature=0.3)
+    log, _ = thinned_log(rule, 60, [7, 20, 21])
+    given = (log, 0, rule, NORMAL, NOISE, 60)
+    usual = infer_hidden(*given, seed=1).particles
+    monkeypatch.setattr("unbandit.inference.hidden.UNSETTLED", 0.0)
+    assert infer_hidden(*given, seed=1).particles == 4 * usual
+    assert infer_hidden(*given, seed=1, particles=50).particles == 50  # a number that was asked for stays
+
+
 def test_counts_that_the_opening_contradicts_are_refused():
     rows = ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
     with pytest.raises(InferenceError, match=r'of arm "2" only 1 came before'):
@@ -209,7 +225,7 @@ def test_holes_that_nobody_explains_are_warned_of():
 @pytest.mark.parametrize(
     ("text", "method", "kept", "why"),
     [
-        ("thompson:sigma=0.5", "posterior", 0.1, "at least 50% of all rounds"),
+        ("thompson:sigma=0.5", "posterior", 0.05, "at least 10% of all rounds"),
         ("exp3:mixing=0.1", None, 0.8, "divides rewards"),
         ("ucb:alpha=0.25", "posterior", 0.8, "decides without chance.*`estimate` reads it"),
         ("sw-ucb:window=20", "posterior", 0.8, "decides without chance.*Give the whole run"),
