@@ -101,4 +101,4 @@ def test_a_rule_that_does_not_fit_is_said_above_its_numbers(unbandit, log, monke
     assert said.index("warning: The log does not look like one that ucb:alpha=0.25") < said.index(number)
     assert said.count("does not look like one that") == 1
     if command == "report":
-        assert "The record does not look as if ucb had made it; taken as if it had, of the" in " ".join(said.split())
+        assert "The log does not look as if ucb had made it; taken as if it had, of the" in " ".join(said.split())

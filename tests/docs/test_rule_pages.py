@@ -10,7 +10,7 @@ import unbandit
 FOLDER = ROOT / "docs" / "rules"
 RULES = [name for name, rule in unbandit.rules().items() if rule.__module__.startswith("unbandit.")]
 
-SECTIONS = ("The rule", "What its record looks like", "How it is inverted", "When it fails", "Parameters")
+SECTIONS = ("The rule", "What its log looks like", "How it is inverted", "When it fails", "Parameters")
 
 
 def test_there_are_pages_for_all_rules_and_no_others():

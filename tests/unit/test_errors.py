@@ -41,7 +41,7 @@ def test_a_parameter_is_spelled_for_its_audience():
             ub.DescriptionError("expected a number; got 'x'.", path="study.toml", table="instance 2", key="beta"),
             "study.toml: instance 2: beta: expected a number; got 'x'.",
         ),
-        (ub.InferenceError("no particle explains the record.", round=7), "round 7: no particle explains the record."),
+        (ub.InferenceError("no particle explains the log.", round=7), "round 7: no particle explains the log."),
         (
             ub.MissingExtra("the web page", "web"),
             'the web page needs an optional part of unbandit. Install it with: pip install "unbandit[web]"',

@@ -246,7 +246,7 @@ def test_no_file_at_all_is_said(client):
 def test_a_record_that_cannot_tell_says_why(client, log, rule):
     answer = estimated(client, csv_of(log), {"rule": rule, "sigma": "1"})
     assert answer.status_code == 200
-    assert "This record cannot tell" in text_of(answer)
+    assert "This log cannot answer that" in text_of(answer)
     assert rule in text_of(answer)
 
 

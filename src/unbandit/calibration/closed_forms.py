@@ -341,7 +341,7 @@ def closed_form_criteria(cells: Sequence[ClosedFormMetrics]) -> list[Criterion]:
         add(
             "against the procedures", "root mean squared error of `bracket` over that of Procedures 1 and 2",
             goals.get(design, "no goal"), [_against_procedures(each) for each in own],
-            "Of arms that both estimate, on the same records.",
+            "Of arms that both estimate, on the same logs.",
         )  # fmt: skip
         add(
             "against naive", "root mean squared error of `bracket` over that of the naive estimator", "below 1",
@@ -387,22 +387,22 @@ def _against_procedures(each: ClosedFormMetrics) -> Score:
 BEYOND = """\
 The goals ask for every cell. What puts some out of reach has a column of its own where it can be measured.
 
-- *Few different records.* With fixed means a coverage is a sum of the probabilities of records, each of which has one
+- *Few different logs.* With fixed means a coverage is a sum of the probabilities of logs, each of which has one
   interval. Where an arm's number of pulls takes a few values only (the fewest of any arm are counted), coverage jumps
   between them. Over random means the jumps average out. Phased elimination tests after 1, 2, 4, 8, ... pulls, so that a
   gap is anywhere between two tests: there an interval that has the right length for a bell curve is longer than needed.
 - *Arms too close to the best.* An interval reaches down to 0 where the most-pulled arm may be the luckiest rather than
   the best. Where most do, they hold more often than 95%; that is what nearly equal arms need.
-- *Means near 0 or 1.* Rewards of 0 and 1 hardly vary there, but after few pulls a record does not show how rare the
+- *Means near 0 or 1.* Rewards of 0 and 1 hardly vary there, but after few pulls a log does not show how rare the
   rarer of them is: intervals are as long as if two more of each had come, and hold too often.
 - *The largest of many.* Elimination compares an arm with the largest of all active sample means. After few pulls, with
   noise as large as the gaps, that is too large by luck; `many-active` warns of it.
-- *A lucky leader.* All arms of a record are compared with the same one, so they miss together. Among nearly equal arms
+- *A lucky leader.* All arms of a log are compared with the same one, so they miss together. Among nearly equal arms
   it breaks away in a few runs in a hundred, and then no arm looks close. A leader that is better by as much leaves the
-  same records, so no reading of one can tell; over all runs the intervals hold (the first table of that design).
+  same logs, so no reading of one can tell; over all runs the intervals hold (the first table of that design).
 - *An estimator that is right by accident.* The naive estimator is too large for some gaps and too small for others;
   near where it is right, it errs less than the sample means of the very rewards that the choices were made by. Nothing
-  in a record shows that one is there.
+  in a log shows that one is there.
 """
 
 

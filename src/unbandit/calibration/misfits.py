@@ -67,7 +67,7 @@ CONFIDENCE = 0.05  # risk of Even-Dar elimination
 SECONDS = 0.4  # about, of an arm of a record that is checked
 
 ONE_NUMBER = (
-    "Even-Dar elimination and `sae` both play the active arms in turn and drop arms one by one, so a record is one "
+    "Even-Dar elimination and `sae` both play the active arms in turn and drop arms one by one, so a log is one "
     "number per arm: after how many pulls it went. Whatever that number is, there is a gap at which the assumed rule "
     "drops the arm just then, and nothing is left over that could be compared: only who knows the gaps beforehand "
     "could distinguish the two."

@@ -128,5 +128,5 @@ class Timings(Measure):
             f"K={USUAL[0]}: under 2 s for index rules, under 5 s for Thompson; K={MANY_ARMS[0]}: under 10 s; "
             f"K={LARGE[0]}: under 60 s and 2 GB"
         )
-        note = "Processor time on one core of the machine that measured it: the median of a few records."
+        note = "Processor time on one core of the machine that measured it: the median of a few logs."
         return [Criterion("time", "processor time of a posterior", goal, note, scores=scores)]

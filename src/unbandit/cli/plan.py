@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from unbandit.planning import Leak, Plan
 
 REVEALED = {
-    "values": "The best arm can be told from {found} of the records.",
-    "best": "This rule's actions tell which arm it judged best ({found} of the records: the best one), and no values.",
+    "values": "The best arm can be found from {found} of the logs.",
+    "best": "This rule's actions show which arm it judged best ({found} of the logs: the best one), and no values.",
     "nothing": "This rule's actions do not depend on the rewards: they tell nothing.",
 }
 

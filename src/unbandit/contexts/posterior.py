@@ -244,9 +244,9 @@ def context_posterior(
     design = rule_at.design(log)
     if design.vectors.shape[0] * design.parameters > MOST_NUMBERS:
         raise NotIdentifiable(
-            f"The record has {design.vectors.shape[0]:,} offers for a model with {design.parameters:,} coefficients: "
+            f"The log has {design.vectors.shape[0]:,} offers for a model with {design.parameters:,} coefficients: "
             f"more than the {MOST_NUMBERS // design.parameters:,} that are held in memory.",
-            remedy="Take the first part of the record, or fewer features.",
+            remedy="Take the first part of the log, or fewer features.",
         )
     number = number or particles_for(log.rounds) * (MORE if rule_at.kind == GREEDY else 1)
     record = _record(design, rule_at, log.rewards)
@@ -309,7 +309,7 @@ def _run(
     if record.kind == UCB and (first := impossible_at_first(path)) is not None:
         raise InferenceError(
             f"{rule} chooses another offer in this round, before it knows any reward.", round=first + 1,
-            remedy="Another rule made the record, or one with other numbers.",
+            remedy="Another rule made the log, or one with other numbers.",
         )  # fmt: skip
     several = readings(record, sigma)
     if len(several) > 1:
@@ -327,7 +327,7 @@ def _run(
     if any(found.died):
         state = max(found.died)
         raise InferenceError(
-            f"none of {MORE * particles:,} particles explains the record so far under {rule}.",
+            f"none of {MORE * particles:,} particles explains the log so far under {rule}.",
             round=int(path.first_choice[state]) + 1,
             remedy=f"{_causes(record, sigma)}; or it takes more particles.",
         )
@@ -336,7 +336,7 @@ def _run(
 
 def _causes(record: ChoiceRecord, sigma: float) -> str:
     """Name what makes a record impossible for a rule: another rule, or rewards that are not as assumed."""
-    text = "Another rule or other parameters made the record; "
+    text = "Another rule or other parameters made the log; "
     step = step_of(record.rewards)
     if step > sigma:
         return (

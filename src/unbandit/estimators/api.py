@@ -180,7 +180,7 @@ def estimate(
     guessed = [] if chosen == "naive" else guessed_numbers(assumed, noise, can_fit=is_whole)
     notes = [*(record.said(bracketed=chosen != "posterior") if is_thinned(record) else record.reading), *meant]
     if chosen != method and not record.ordered:
-        notes.append(Notice("counts-only", "The record holds pull counts without their order: method counts is used."))
+        notes.append(Notice("counts-only", "The log holds pull counts without their order: method counts is used."))
     if scale == "unknown":
         notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
     closed_form: Method = "bracket" if record.ordered else "counts"

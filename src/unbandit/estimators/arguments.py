@@ -252,7 +252,7 @@ def usable_method(method: Method | None, log: Record, rule: Demonstrator, pool: 
         )
     if method in IN_ORDER and not log.ordered:
         raise ParameterError(
-            f"{method} needs the order of the rounds, and this record holds pull counts.",
+            f"{method} needs the order of the rounds, and this log holds pull counts.",
             parameter="method",
             value=method,
             remedy=f"Use {option('method', 'counts')}.",

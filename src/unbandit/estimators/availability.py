@@ -187,7 +187,7 @@ def said_of_availability(
             arm = int(reading.broken[which, 1])
             text = (
                 f"The order of an elimination rule is broken in round {at:,}, at the turn of arm {quoted(arms[arm])}. "
-                "The record was made by another rule, rows are missing, or arms were there in other rounds than told."
+                "The log was made by another rule, rows are missing, or arms were there in other rounds than given."
             )
             warnings.append(Notice("availability-order", text, round=at, arm=arms[arm], demonstration=place))
         open_still = reading.comparison.best[which] & (availability.last >= length)
@@ -195,7 +195,7 @@ def said_of_availability(
             names = ", ".join(quoted(arms[arm]) for arm in np.flatnonzero(open_still)[:6])
             text = f"The log does not show which of {names} is best: no gap to the best arm is known beyond a bound."
             if (row == NOBODY).all():
-                text = f"{names} were still active when the record ended: gaps are to the unknown best among them."
+                text = f"{names} were still active when the log ended: gaps are to the unknown best among them."
             warnings.append(Notice("unresolved", text, demonstration=place))
         others: dict[int, list[str]] = {}
         for arm, to in enumerate(row.tolist()):

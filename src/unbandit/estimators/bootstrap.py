@@ -170,7 +170,7 @@ def _doubts(comparison: Comparison, again: Comparison, arms: tuple[str, ...]) ->
     other = 1 - np.mean((again.best & comparison.best).any(axis=-1) & (again.best.sum(axis=-1) == 1))
     if comparison.best.sum() == 1 and other > OFTEN:
         text = (
-            f"In {other:.0%} of the simulations at the estimate another arm, or none, was found best: the record "
+            f"In {other:.0%} of the simulations at the estimate another arm, or none, was found best: the log "
             "hardly shows which is."
         )
         notices.append(Notice("best-uncertain", text, arm=arms[int(comparison.best.argmax())]))

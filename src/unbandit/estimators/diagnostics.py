@@ -117,7 +117,7 @@ class _ShortRecord(Diagnostic):
 
     def notice(self, seen: Reading) -> Notice:
         text = (
-            f"The record ends in round {seen.lengths}, before all {len(seen.arms)} arms have been pulled once: it says "
+            f"The log ends in round {seen.lengths}, before all {len(seen.arms)} arms have been pulled once: it says "
             "next to nothing about any arm."
         )
         return Notice(self.code, text, round=int(seen.lengths))
@@ -235,7 +235,7 @@ class _Unresolved(Diagnostic):
     def notice(self, seen: Reading) -> Notice:
         active = self.marked(seen)
         text = (
-            f"{active.size} arms were still active when the record ended ({_names(seen.arms, active)}): none of them "
+            f"{active.size} arms were still active when the log ended ({_names(seen.arms, active)}): none of them "
             "is known to be best. Gaps are to the unknown best among them."
         )
         return Notice(self.code, text)
@@ -282,7 +282,7 @@ class _NotReconsidered(Diagnostic):
         strange = self.marked(seen)
         at = strange[np.argmin(seen.last[strange])]
         text = (
-            f"After round {seen.last[at]} the record never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
+            f"After round {seen.last[at]} the log never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
             "though by its end the rule assumed would have. Another rule, or other parameters, may have made it; do "
             f"not trust the estimates. If the arm was withdrawn, give its last round with {option('availability')}."
         )
@@ -301,7 +301,7 @@ class _OrderBroken(Diagnostic):
         broken, arm = int(seen.tallies.turns[1]), seen.arms[int(seen.tallies.turns[2])]
         text = (
             f"The order of an elimination rule is broken in round {broken}: arm {quoted(arm)} is pulled again after "
-            "its turn had passed. The record was made by another rule, or rows are missing; do not trust the estimates."
+            "its turn had passed. The log was made by another rule, or rows are missing; do not trust the estimates."
         )
         return Notice(self.code, text, round=broken, arm=arm)
 

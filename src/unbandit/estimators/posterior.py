@@ -30,7 +30,7 @@ REPLICATES = {"clouds": 1, "draws": 500}  # of a posterior that is one of many i
 def from_the_prior(request: Request) -> list[Notice]:
     """Say what in the answer comes from the prior alone."""
     if request.rule.reveals == "best":
-        text = "The record shows which arm the rule judged best, no values: means and gaps are little but the prior's."
+        text = "The log shows which arm the rule judged best, no values: means and gaps are little but the prior's."
         return [Notice("values-from-prior", text)]
     free = isinstance(request.noise, Gaussian) and request.anchor is None and request.log.rewards is None
     if getattr(request.rule, "shifts", True) and free:
@@ -146,7 +146,7 @@ def bootstrapped_posterior(
                 "An arm was never pulled, so there is no estimate of it to simulate at.", remedy=instead
             )
         if request.log.rewards is not None:
-            raise NotIdentifiable("Some rewards are known, and simulated records would have none.", remedy=instead)
+            raise NotIdentifiable("Some rewards are known, and simulated logs would have none.", remedy=instead)
         within = np.clip(means, 0, 1) if isinstance(request.noise, Bernoulli) else means
         instance = Instance(within, request.noise, request.log.arms)
         horizon, length = int(request.horizons[which]), int(request.log.lengths[which])
@@ -202,7 +202,7 @@ def _refuse_values(request: Request, found: Posterior) -> None:
         return
     at = int(found.probability_best.argmax())
     raise NotIdentifiable(
-        f"{request.rule.name}: its record shows which arm it judged best and nothing of what any arm was worth. It "
+        f"{request.rule.name}: its log shows which arm it judged best and nothing of what any arm was worth. It "
         f'settled on "{found.arms[at]}", which under the prior {found.prior} is the best with probability '
         f"{found.probability_best[at]:.2f}."
     )
@@ -259,7 +259,7 @@ def best_notice(found: Posterior) -> Notice:
 def _notes(found: Posterior) -> list[Notice]:
     """Say how sure the best arm is, and how probable the record was."""
     evidence = (
-        f"The logarithm of the record's probability under {short_numbers(found.rule)} is {found.log_evidence:.1f} "
+        f"The log-probability of these choices under {short_numbers(found.rule)} is {found.log_evidence:.1f} "
         f"(Monte-Carlo error {found.log_evidence_error:.1f})."
     )
     return [best_notice(found), Notice("evidence", evidence)]

@@ -249,7 +249,7 @@ def _chosen(arm: object, arms: tuple[str, ...], pulls: Counts, best: int, rounds
     usable[best] = False
     if arm is None:
         if not rounds.any():
-            raise NotIdentifiable("The record shows no round at which the rule turned from an arm it had reconsidered.")
+            raise NotIdentifiable("The log shows no round at which the rule turned from an arm it had reconsidered.")
         if not usable.any():
             raise NotIdentifiable("No arm that has a switching round has an estimated gap to put in for hidden means.")
         return int(np.where(usable, pulls, -1).argmax())
@@ -260,7 +260,7 @@ def _chosen(arm: object, arms: tuple[str, ...], pulls: Counts, best: int, rounds
         )
     if not usable[chosen]:
         raise NotIdentifiable(
-            f'The record shows no moment of hesitation over "{arm}": it was pulled in the opening alone, is still '
+            f'The log shows no moment of hesitation over "{arm}": it was pulled in the opening alone, is still '
             "active, or has no estimated gap."
         )
     return chosen

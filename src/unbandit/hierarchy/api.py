@@ -164,7 +164,7 @@ def _draw_values(person: Participant, places: Numbers) -> Numbers:
 def _refuse(record: ActionLog, values: str) -> None:
     """Refuse a log that shows no population, and values that cannot be shared."""
     if not record.ordered:
-        raise NotIdentifiable("The record holds pull counts without their order, and parameters need the order.")
+        raise NotIdentifiable("The log holds pull counts without their order, and parameters need the order.")
     if len(record) < 2:
         raise NotIdentifiable(
             "The log has one participant, and one shows no population.",

@@ -128,7 +128,7 @@ def identify(
     """
     record = as_log(one_demonstration(log, demonstration, "identify"), "identify")
     if not record.ordered:
-        raise NotIdentifiable("The record holds pull counts without their order, and only the order shows the rule.")
+        raise NotIdentifiable("The log holds pull counts without their order, and only the order shows the rule.")
     check_numbers(None, None, 0.95, sigma, bernoulli, "known", None)
     checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
@@ -168,7 +168,7 @@ def _answer(
                 for one, each in zip(candidates, evidences, strict=True)
             ]
             raise NotIdentifiable(
-                f"None of {len(candidates)} candidates can have made this record. {'; '.join(reasons[:3])}.",
+                f"None of {len(candidates)} candidates can have made this log. {'; '.join(reasons[:3])}.",
                 count=len(candidates),
                 remedy=NEXT,
             )
@@ -360,5 +360,5 @@ def _collapsed(contenders: Sequence[Contender]) -> list[Notice]:
     if not excluded:
         return []
     names = ", ".join(each.name for each in excluded)
-    text = f"No particle explained the record under {names}; with more particles one might, if the rule made it."
+    text = f"No particle explained the log under {names}; with more particles one might, if the rule made it."
     return [Notice("emptied", text, round=excluded[0].evidence.round)]

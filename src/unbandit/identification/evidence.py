@@ -267,7 +267,7 @@ def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, h
     found = [predict(*given, seed=seed, widths=(1.0,), evidence_only=True) for seed in seeds]
     evidences = np.array([each.log_evidence for each in found]) + opening_chance(record, 0, rule)
     if not np.isfinite(evidences).any():
-        raise CloudCollapsed(f"none of the particles explains the record under {rule}.")
+        raise CloudCollapsed(f"none of the particles explains the log under {rule}.")
     surprise = np.zeros(int(record.lengths[0]))
     increments = [each.increments for each in found if math.isfinite(each.log_evidence)]
     first = rule.initial * len(record.arms)

@@ -195,7 +195,7 @@ def check(
     record = as_log(one_demonstration(log, demonstration, "check"), "check")
     if not record.ordered:
         raise NotIdentifiable(
-            "The record holds pull counts without their order, and only the order shows the rule.",
+            "The log holds pull counts without their order, and only the order shows the rule.",
             remedy="Bring a log with one row per round.",
         )
     check_numbers(best_mean, None, level, sigma, bernoulli)

@@ -58,7 +58,7 @@ class Convention(NamedTuple):
         'Ties between arms are taken as broken at random: no hidden rewards were found under which ucb1:...'
         """
         where = "" if round is None else f" in round {round}"
-        because = f"no hidden rewards were found under which {self.given} decides as this record does{where}"
+        because = f"no hidden rewards were found under which {self.given} decides as this log does{where}"
         parameters, notices = self.changed, list[Notice]()
         if "ties" in parameters:
             text = f"Ties between arms are taken as broken at random: {because}. {outcome} {self.used}."

@@ -50,12 +50,12 @@ def infer(
         Which arms could be pulled when, if not all in all rounds.
     """
     if not log.ordered:
-        raise NotIdentifiable("The record holds pull counts without their order, and the posterior needs the order.")
+        raise NotIdentifiable("The log holds pull counts without their order, and the posterior needs the order.")
     if rule.reveals == "nothing" and log.rewards is None:
-        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the record says nothing of them.")
+        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the log says nothing of them.")
     if (shortest := int(log.lengths.min())) < len(log.arms):
         raise NotIdentifiable(
-            f"The record has {counted(shortest, 'round')} for {len(log.arms)} arms: "
+            f"The log has {counted(shortest, 'round')} for {len(log.arms)} arms: "
             "not every arm can have been tried even once."
         )
     check_rewards(log, noise)
@@ -155,7 +155,7 @@ def _relaxed(result: FilterResult) -> list[Notice]:
         return []
     more = f" (and in {len(rounds) - 1} more)" if len(rounds) > 1 else ""
     text = (
-        f"In round {rounds[0]}{more} no particle explains the choice exactly: the rule may not have made this record, "
+        f"In round {rounds[0]}{more} no particle explains the choice exactly: the rule may not have made this log, "
         "or it takes more particles."
     )
     return [Notice("strained", text, round=rounds[0])]

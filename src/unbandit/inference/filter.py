@@ -194,7 +194,7 @@ class CloudFilter:
             too_many = relaxed.size > self._most_relaxed(rounds.size)
             if died or too_many:
                 return CloudCollapsed(
-                    f"none of {self.particles} particles explains the record so far under {self.rule}.",
+                    f"none of {self.particles} particles explains the log so far under {self.rule}.",
                     round=int(judged[relaxed[0] if too_many else died - 1]) if rounds.size else died,
                     remedy="Another rule or other parameters made it, or it takes more particles.",
                 )

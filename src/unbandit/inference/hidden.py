@@ -67,7 +67,7 @@ class HiddenRun:
                 f"the rule opens with {opening} pulls in the arms' order, and the first rows are of other arms, "
                 "whichever rounds are missing.",
                 round=1,
-                remedy="Check initial, or another rule made this record.",
+                remedy="Check initial, or another rule made this log.",
             )
         row = int(generator.choice(begun.size, p=begun / begun.sum()))
         early, later = np.zeros(row, np.int64), actions.size - row
@@ -118,10 +118,10 @@ class HiddenRun:
         if wrong.size:
             at = int(wrong[0])
             raise InferenceError(
-                f'the rule opens with arm "{self.log.arms[turns[at]]}" in this round; the record has '
+                f'the rule opens with arm "{self.log.arms[turns[at]]}" in this round; the log has '
                 f'"{self.log.arms[arms[at]]}".',
                 round=at + 1,
-                remedy="Check initial, or another rule made this record.",
+                remedy="Check initial, or another rule made this log.",
             )
         arms[: opening.size] = turns
         return arms
@@ -138,7 +138,7 @@ class HiddenRun:
                 f"the rule opens with {self.opening} pulls in the arms' order, and of arm "
                 f'"{self.log.arms[wrong[0]]}" only {starts[wrong[0]]:,} came before the log.',
                 parameter="starting_pulls",
-                remedy="Check initial and the counts, or another rule made this record.",
+                remedy="Check initial and the counts, or another rule made this log.",
             )
         return np.asarray(starts - opened)
 
@@ -159,7 +159,7 @@ class HiddenRun:
         current_work().end_if_stopped()
         if died:
             raise CloudCollapsed(
-                f"none of {self.particles} particles explains the record so far under {self.rule}.",
+                f"none of {self.particles} particles explains the log so far under {self.rule}.",
                 round=died,
                 remedy="Another rule or other parameters made it, or it takes more particles.",
             )
@@ -180,7 +180,7 @@ def check_hidden_posterior(log: ThinnedLog | PartialLog, rule: Demonstrator) -> 
             remedy=f"`estimate` reads it with {option('method', 'bracket')}." if is_read else "Give the whole run.",
         )
     if rule.reveals == "nothing":
-        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the record says nothing of them.")
+        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the log says nothing of them.")
     if rule.gains is not None:
         raise NotIdentifiable(
             f"{rule.name}: the log {what}, and there is then no posterior of a rule that divides rewards by the"

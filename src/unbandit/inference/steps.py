@@ -144,7 +144,7 @@ def _batches(
         at = int(np.flatnonzero(expected != actions)[0])
         raise InferenceError(
             f"a rule that decides every {batch} rounds from round {opening + 1} on would have stayed with arm "
-            f'"{labels[expected[at]]}"; the record has "{labels[actions[at]]}".',
+            f'"{labels[expected[at]]}"; the log has "{labels[actions[at]]}".',
             round=at + 1,
             remedy="Check batch and initial.",
         )
@@ -182,9 +182,9 @@ def _steps_while_there(actions: Integers, rewards: Numbers, initial: int, there:
         new = next(int(arms[0]) for round, arms in _openings(actions, opens, there) if round == at)
         raise InferenceError(
             f'the rule pulls an arm that arrives {_times(initial)} before it decides, and "{there.arms[new]}" would '
-            f'have come; the record has "{there.arms[actions[at]]}".',
+            f'have come; the log has "{there.arms[actions[at]]}".',
             round=at + 1,
-            remedy="Another rule made this record, or the arm arrived in another round than told.",
+            remedy="Another rule made this log, or the arm arrived in another round than given.",
         )
     rounds = np.arange(1, actions.size + 1)
     return _steps(actions, np.ones_like(actions), rounds, ~opens, rewards, Spans(there.first, there.last))
@@ -327,7 +327,7 @@ def _turns_passed(actions: Integers, labels: tuple[str, ...]) -> Integers:
             f'arm "{labels[actions[broken - 1]]}" is pulled again after its turn had passed, which no elimination rule '
             "does.",
             round=broken,
-            remedy="Another rule made this record, or rows are missing.",
+            remedy="Another rule made this log, or rows are missing.",
         )
     return passed
 
@@ -375,7 +375,7 @@ def _check_turns(actions: Integers, labels: tuple[str, ...]) -> None:
         at = int(wrong[0])
         raise InferenceError(
             f'the rule pulls arms in turn until a reward of each is known, and "{labels[expected[at]]}" would have '
-            f'come; the record has "{labels[actions[at]]}".',
+            f'come; the log has "{labels[actions[at]]}".',
             round=at + 1,
             remedy="Check delay and initial.",
         )
@@ -394,5 +394,5 @@ def _check_opening(actions: Integers, labels: tuple[str, ...], initial: int, bef
                 f'the rule pulls every arm {_times(initial)} first, and "{labels[arm]}" comes again before all '
                 f"{len(labels)} have been.",
                 round=before + at + 1,
-                remedy="Another rule made this record, or it begins in mid-run.",
+                remedy="Another rule made this log, or it begins in mid-run.",
             )

@@ -259,7 +259,7 @@ def column_notices(
     if others and not {"demonstration", "round", "pulls"} & {*found, *named}:
         verb, which = ("is", "it") if len(others) == 1 else ("are", "one of them")
         texts.append(
-            f"all rows are read as one record, in order; not read {verb} {_quoted(others)}. If {which} distinguishes "
+            f"all rows are read as one log, in order; not read {verb} {_quoted(others)}. If {which} distinguishes "
             f"people, runs or rounds, say so with {naming('demonstration')} or {naming('round')}."
         )
     return (*notices, *(Notice("reading", text) for text in texts))

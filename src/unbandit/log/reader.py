@@ -161,8 +161,8 @@ class Reader:
         rows = "every row" if lengths.max() == 1 else "nearly every row"
         text = f'expected several rounds in each demonstration; "{keys}" is different in {rows}: it has '
         text += f"{lengths.size:,} values in {counted(int(lengths.sum()), 'row')}."
-        remedy = f"If all rows are one record, say so with {naming('demonstration', '')}; if each value of this column "
-        remedy += f"is a record of its own, with {naming('demonstration', keys)}."
+        remedy = f"If all rows are one log, say so with {naming('demonstration', '')}; if each value of this column "
+        remedy += f"is a log of its own, with {naming('demonstration', keys)}."
         raise refuse(text, column=keys, remedy=remedy)
 
     def check(self) -> None:

@@ -77,7 +77,7 @@ class Battery(PaperFigure):
         return figure
 
     def claims(self, results: Results) -> list[Claim]:
-        says = "the longer the record, the better a protocol's lifetime is known"
+        says = "the longer the log, the better a protocol's lifetime is known"
         return [error_falls(f"{says} ({name})", arm) for name, arm in self.followed(results).items()]
 
 

@@ -140,7 +140,7 @@ class BatteryLandscape(PaperFigure):
         return means + [self._everywhere(results, scale, span) for scale in self.rules for span in SPANS]
 
     def _mean(self, results: Results, scale: str) -> Claim:
-        says = f"protocols' lifetimes are known better the longer the record (width {scale})"
+        says = f"protocols' lifetimes are known better the longer the log (width {scale})"
         what = (
             "MSE after 70,000 rounds over that after 25,000, geometric mean over the suboptimal protocols (shown), the "
             "same from 25,000 to 45,000 and from 45,000 to 70,000; all below 1"

@@ -227,7 +227,7 @@ def _draw_check(axes: Axes, check: Check, candidate: str) -> None:
     verdict = check.verdict if check.p_value is None else f"{check.verdict} ({check.chance})"
     title = f"{short(candidate, LONGEST_NAME)}\n{verdict}"
     axes.set_title(title, fontsize=9)
-    axes.set_xlabel("the record (point) among simulations (bar)")
+    axes.set_xlabel("the log (point) among simulations (bar)")
     _name_rows(axes, [row.name for row in check.statistics])
 
 

@@ -30,10 +30,10 @@ def assumptions(
     kind = next(filter(None, kinds), "")
     eliminated = isinstance(rule, EliminationRule) and answer.method in IN_ORDER
     texts = {
-        "The rule": f"{rule.name} made the record: it goes by \u201c{rule.summary().rstrip('.')}\u201d. {kind} Another "
+        "The rule": f"{rule.name} made the log: it goes by \u201c{rule.summary().rstrip('.')}\u201d. {kind} Another "
         "rule, or other parameters, would give other numbers.",
         "Whether it fits": _fits(answer),
-        "The record": _record(log, answer),
+        "The log": _record(log, answer),
         "The arms": "What an arm gives on average stayed the same all along, and each reward came by itself: no arm "
         "got better or worse with time, or because another was pulled.",
         "The noise": _noise(answer, options, write),
@@ -52,7 +52,7 @@ def assumptions(
         texts["The demonstrations"] = "All were made on the same arms by the same rule."
     if answer.posteriors:
         prior = answer.posteriors[0].prior
-        texts["The prior"] = f"The prior on every mean is {prior}: what was believed before the record was seen."
+        texts["The prior"] = f"The prior on every mean is {prior}: what was believed before the log was seen."
     return texts
 
 
@@ -80,7 +80,7 @@ def _unlike_simulations(answer: Estimate, rule: Demonstrator, log: ActionLog, op
         "none of pooled demonstrations": options.get("pool"),
         "none of bootstrap intervals": any(notice.code == "bootstrap" for notice in answer.notes),
         "none with sigma assumed": any(notice.code == "sigma-assumed" for notice in answer.warnings),
-        "none with a horizon other than the record's length": not np.array_equal(answer.horizons, log.lengths),
+        "none with a horizon other than the log's length": not np.array_equal(answer.horizons, log.lengths),
         "none of posteriors that know a mean or rewards": posterior and (of_best or anchor or log.rewards is not None),
         "none of posteriors with such a prior or number of particles": posterior
         and (options.get("prior") is not None or options.get("particles") is not None),
@@ -95,7 +95,7 @@ def _fits(answer: Estimate) -> str:
     check = answer.check
     reason = f" {check.reason}" if check.reason else ""
     if check.verdict == "not checked":
-        return f"Not checked.{reason} If another rule made the record, the numbers are wrong."
+        return f"Not checked.{reason} If another rule made the log, the numbers are wrong."
     if check.verdict == "does not fit":
         return f"It does not ({check.chance}): see the beginning of this report."
     return (
@@ -119,14 +119,14 @@ def _record(log: ActionLog, answer: Estimate) -> str:
         return "The counts are complete: every pull from the first round to the last is in them."
     codes = {notice.code for notice in answer.notes}
     if "mid-run" in codes:
-        return "The record begins in mid-run, after the pulls that were given, and no round is missing since."
+        return "The log begins in mid-run, after the pulls that were given, and no round is missing since."
     if codes & {"thinned", "missing-rounds"}:
         at_random = "thinned" in codes or answer.posteriors
         lost = "whatever arm was pulled in it, with the same probability" if at_random else "for any reason"
-        return f"The record misses rounds; it is in order otherwise. A round got lost {lost}."
+        return f"The log misses rounds; it is in order otherwise. A round got lost {lost}."
     known = "" if log.rewards is None else "Such rewards as stand in it are those that the rule saw."
     several = "each demonstration" if len(answer.horizons) > 1 else "it"
-    whole = f"The record is whole and in order: {several} begins with the first round, and no round is missing."
+    whole = f"The log is whole and in order: {several} begins with the first round, and no round is missing."
     there = " ".join(notice.message for notice in answer.notes if notice.code == "availability")
     return " ".join(filter(None, (whole, there and f"{there} That is as was given.", known)))
 
@@ -149,7 +149,7 @@ def _horizon(answer: Estimate, options: Mapping[str, Any]) -> str:
     if options.get("horizon") is not None:
         return f"The run was meant to have {counted(longest, 'round')}, as was given."
     long = counted(longest, "round") if shortest == longest else f"{shortest:,} to {longest:,} rounds, each its own"
-    return f"The run ended with the record, after {long}, and the rule knew that from the start if it uses it at all."
+    return f"The run ended with the log, after {long}, and the rule knew that from the start if it uses it at all."
 
 
 def _known(options: Mapping[str, Any], write: Callable[[float], str]) -> str:
@@ -173,16 +173,16 @@ def open_questions(
 ) -> list[str]:
     """List what this log leaves open; `rows` are the first demonstration's, best first."""
     best = answer.best_by_demonstration[0]
-    texts = ["What any single choice gave: the record holds choices, and this report gives averages."]
+    texts = ["What any single choice gave: the log holds choices, and this report gives averages."]
     if log.rewards is not None:
-        texts = ["What the choices gave whose rewards are not in the record."]
+        texts = ["What the choices gave whose rewards are not in the log."]
     texts += _level(rule, options, len(log.arms), known=log.rewards is not None and answer.method == "posterior")
     if len(best) != 1:
         among = f"{listed(best, 6)}" if best else "the arms"
-        texts.append(f"Which of {among} is the best. Each of them may be, and the record ends before it is settled.")
+        texts.append(f"Which of {among} is the best. Each of them may be, and the log ends before it is settled.")
     named_best = set(best)
     for verdict, text in (
-        ("bounded", "Where exactly {} {}. The record gives a bound, and anything beyond it is possible."),
+        ("bounded", "Where exactly {} {}. The log gives a bound, and anything beyond it is possible."),
         ("unseen", "Anything at all about {}: never pulled."),
     ):
         names = [row.arm for row in rows if row.verdict == verdict and row.arm not in named_best]
@@ -200,10 +200,10 @@ def open_questions(
     if not log.ordered:
         texts.append("When each arm was pulled, and so whether the choices fit the rule round by round.")
     texts.append(
-        f"Whether {rule.name} really made the record. Where a record visibly does not fit, a warning says so; a short "
+        f"Whether {rule.name} really made the log. Where a log visibly does not fit, a warning says so; a short "
         "one may not show it. Other rules, or the same with other parameters, may explain it as well."
     )
-    texts.append("Whether the arms changed while the record was made, and what they are worth now.")
+    texts.append("Whether the arms changed while the log was made, and what they are worth now.")
     return texts
 
 

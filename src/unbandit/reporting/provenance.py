@@ -202,7 +202,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 AUTHORS = "The unbandit authors"
 RELEASED = "2026-11-15"
-ABOUT = "Recovers what every arm of a multi-armed bandit was worth from the record of which arm was pulled."
+ABOUT = "Recovers what every arm of a multi-armed bandit was worth from the log of which arm was pulled."
 
 
 PAPER = SimpleNamespace(

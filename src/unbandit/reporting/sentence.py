@@ -31,7 +31,7 @@ def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
         look, made = ("looks", "it") if strange == 1 else ("look", "them")
         return f"{text}; {strange:,} of them {look} as if another rule had made {made}."
     if strange:
-        text = f"The record does not look as if {rule} had made it; taken as if it had, {text[0].lower()}{text[1:]}"
+        text = f"The log does not look as if {rule} had made it; taken as if it had, {text[0].lower()}{text[1:]}"
     return f"{text}."
 
 
@@ -50,7 +50,7 @@ def _of_many(answer: Estimate) -> str:
     decided = settled(answer)
     times_best = marks[decided].sum(axis=0)
     if not decided.any():
-        return f"In none of the {total:,} demonstrations does the record tell which of the {arms:,} arms is the best"
+        return f"In none of the {total:,} demonstrations does the log show which of the {arms:,} arms is the best"
     places = np.argsort(marks[decided].argmax(axis=0), kind="stable")  # as they first appear
     alone = Counter({answer.arms[at]: int(times_best[at]) for at in places if times_best[at]})
     (first, times), *others = alone.most_common()
@@ -92,7 +92,7 @@ def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
     elif not close and len(best) < len(rows):
         bounded = any(row.verdict == "bounded" for row in rows if row.arm not in named)
         others_are = "the other" if len(rows) - len(best) == 1 else "the others"
-        parts.append(f"of {others_are} the record gives {'only bounds' if bounded else 'nothing away'}")
+        parts.append(f"of {others_are} the log gives {'only bounds' if bounded else 'nothing away'}")
     return "; ".join(parts)
 
 
@@ -108,7 +108,7 @@ def _which(
     arms = len(answer.arms)
     if len(best) != 1:
         which = f"of the {arms:,} arms" if len(best) in (0, arms) else f"of {listed(best)}"
-        return f"The record does not tell which {which} is the {_best_of(len(best) or arms)}"
+        return f"The log does not show which {which} is the {_best_of(len(best) or arms)}"
     doubtful = close or any(notice.code == "tied-best" for notice in answer.warnings)
     is_best = f"{quoted(best[0])} is {'taken to be ' if doubtful else ''}the {_best_of(arms)} one"
     known = quantity == "mean" and rows[0].mean is not None

@@ -127,7 +127,7 @@ NO_TOKEN = Problem(
 _TITLES = (
     (LogError, "This file cannot be read as a log", 422),
     (ParameterError, "One of the choices does not fit", 422),
-    (NotIdentifiable, "This record cannot tell", 200),
+    (NotIdentifiable, "This log cannot answer that", 200),
     (InferenceError, "The computation broke down", 200),
 )
 
@@ -150,7 +150,7 @@ def problem_of(error: BaseException) -> Problem:
         return NO_MEMORY
     if not isinstance(error, UnbanditError):
         return BROKEN
-    answer = "This is an answer too: no tool can read from a record what it does not hold."
+    answer = "This is an answer too: no tool can read from a log what it does not hold."
     title, status = next(((title, code) for kind, title, code in _TITLES if isinstance(error, kind)), ("Refused", 400))
     return Problem(title, page_text(error), answer if isinstance(error, NotIdentifiable) else "", status)
 

@@ -131,7 +131,7 @@ def test_stopped_it_goes_on_to_the_same_bytes(done, tmp_path, monkeypatch):
 def test_a_run_without_a_posterior_is_recorded(tmp_path, monkeypatch):
     def failing(log, *given, **options):
         if log.pulls[0, 0] % 2:
-            raise InferenceError("round 7: none of 20 particles explains the record.")
+            raise InferenceError("round 7: none of 20 particles explains the log.")
         return real(log, *given, **options)
 
     real = posterior.infer_by_conventions
@@ -139,7 +139,7 @@ def test_a_run_without_a_posterior_is_recorded(tmp_path, monkeypatch):
     rows = Result(WORK, run(WORK, tmp_path, threads=1)).scan().collect()
     failed = rows.filter(pl.col("failure").is_not_null())
     assert 0 < failed.height < rows.height
-    assert set(failed["failure"]) == {"round 7: none of 20 particles explains the record."}
+    assert set(failed["failure"]) == {"round 7: none of 20 particles explains the log."}
     assert failed["mean_low"].null_count() == failed["rank"].null_count() == failed.height
     assert failed.select("mean", "gap", "pulls", "informed_deviation").null_count().sum_horizontal().item() == 0
     assert rows.height == 31

@@ -77,7 +77,7 @@ def test_posteriors_are_mixed_over_the_number():
 
 def test_a_report_says_what_was_fitted(log):
     made = ub.report(log, "ucb:alpha=0.25,scale=fit", sigma=0.5, check=False)
-    assert "Numbers of the rule came from the record" in made.html
+    assert "Numbers of the rule came from the log" in made.html
     assert "scale=fit" in made.html  # in the command that reproduces it
 
 

@@ -155,7 +155,7 @@ def test_old_names_of_the_evidence_still_work():
 
 
 def test_nobody_left():
-    with pytest.raises(ub.NotIdentifiable, match="None of 2 candidates can have made this record"):
+    with pytest.raises(ub.NotIdentifiable, match="None of 2 candidates can have made this log"):
         ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "sae,phased", sigma=0.5)
 
 

@@ -121,7 +121,7 @@ def test_short_records_are_judged_as_by_counting(rule):
             assert ub.posterior(log, rule, bernoulli=True, particles=500).rule in map(str, others)
         elif not lowest.uses_round:  # otherwise a single round is let pass, with a warning
             seen["none"] += 1
-            with pytest.raises(InferenceError, match=f"explains the record so far under {rule.split(':')[0]}"):
+            with pytest.raises(InferenceError, match=f"explains the log so far under {rule.split(':')[0]}"):
                 ub.posterior(log, rule, bernoulli=True, particles=500)
     assert seen["lowest"]
     assert seen["other"] or lowest.uses_round

@@ -127,7 +127,7 @@ def test_a_batch_that_changes_its_mind():
 def test_all_particles_dead():
     """All but greedy, rewards of 0 and 1: B is pulled three times only if it gave a 1 and A did not; A never again."""
     record = ub.ActionLog.from_actions("ABBBA")
-    with pytest.raises(InferenceError, match=r"^round \d: none of 20 particles explains the record so far under ucb"):
+    with pytest.raises(InferenceError, match=r"^round \d: none of 20 particles explains the log so far under ucb"):
         ub.posterior(record, "ucb:scale=1e-9", bernoulli=True, particles=20)
 
 

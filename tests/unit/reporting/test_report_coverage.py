@@ -39,7 +39,7 @@ def test_what_was_not_simulated_is_said():
     assert none("none of pooled demonstrations") in level(answer, pool=True)
     long = made.log_of(made.UCB, 50_000)
     assert none("none with about 50,000 rounds") in level(replace(answer, horizons=[50_000]), long)
-    assert none("none with a horizon other than the record's length") in level(answer, long)
+    assert none("none with a horizon other than the log's length") in level(answer, long)
     assert none("none of posteriors that know a mean or rewards") in level(
         replace(answer, method="posterior"), best_mean=1.0
     )

@@ -26,7 +26,7 @@ def test_it_says_which_rule_it_was_and_what_the_arms_were_worth():
     page = settled()
     assert page.answer.verdict == "identified"
     assert page.sentence.startswith(
-        "It was sae:alpha=0, with probability above 0.999 among the candidates. The record does not tell"
+        "It was sae:alpha=0, with probability above 0.999 among the candidates. The log does not show"
     )
     outline = made.Outline(page.html)
     text = " ".join(outline.text)
@@ -53,7 +53,7 @@ def test_where_no_candidate_is_possible_it_says_so_and_still_gives_the_choices()
     page = identification_report(log, "sae:alpha=0,ucb:alpha=0.25", sigma=0.5)
     assert page.answer is None
     assert page.sentence.startswith("No rule that was tried can have made this log. What is certain are the choices: ")
-    assert "None of 2 candidates can have made this record." in page.main
+    assert "None of 2 candidates can have made this log." in page.main
     assert "Which rules are possible" not in page.main
 
 

@@ -227,7 +227,7 @@ def test_what_was_assumed_is_what_was_asked():
     assert "The mean of &#34;&lt;script&gt;alert(1)&lt;/script&gt;&#34; is 1, as was given" in told["nasty names"]
     assert "How far rewards scatter was not needed" in told["ratios"]
     assert "All were made on the same arms" in told["pooled"]
-    assert "what was believed before the record was seen" in told["randomised"]
+    assert "what was believed before the log was seen" in told["randomised"]
     assert "The counts are complete" in told["counts"]
     assert "after 1,000 rounds" in told["gaps"]
     assert "Intervals are made to hold the truth in 95%" in told["gaps"]

@@ -15,11 +15,11 @@ SENTENCES = {
     "ratios": 'Of the 4 arms "A" is the best one; "D", the furthest behind, is 3.45 times as far behind as "B".',
     "naive": 'Of the 4 arms "A" is the best one; the closest behind is "B", worth 0.14 less, the furthest "D", worth '
     "0.314 less.",
-    "elimination, open": 'The record does not tell which of "A", "B" and "C" is the best; "D" is worth 1.03 less than '
+    "elimination, open": 'The log does not show which of "A", "B" and "C" is the best; "D" is worth 1.03 less than '
     "the best of them (95% interval 0.918 to 1.15).",
     "several": 'In all 7 demonstrations "A" is the best of the 4 arms.',
-    "shortest": 'Of the 2 arms "A" is taken to be the better one; of the other the record gives only bounds.',
-    "wrong rule": "The record does not look as if ucb had made it; taken as if it had, of the 4 arms",
+    "shortest": 'Of the 2 arms "A" is taken to be the better one; of the other the log gives only bounds.',
+    "wrong rule": "The log does not look as if ucb had made it; taken as if it had, of the 4 arms",
 }
 
 
@@ -52,7 +52,7 @@ def test_demonstrations_that_disagree_are_counted():
     )
     undecided = ub.ActionLog.from_actions([list("ABC" * 4), list("CBA" * 4)])
     assert ub.report(undecided, "sae", sigma=1.0).sentence == (
-        "In none of the 2 demonstrations does the record tell which of the 3 arms is the best."
+        "In none of the 2 demonstrations does the log show which of the 3 arms is the best."
     )
 
 
@@ -63,7 +63,7 @@ def test_a_demonstration_that_is_too_close_or_tied_stays_open():
         'In 2 of 4 demonstrations "A" is the better of the 2 arms; in 2 it stays open.'
     )
     assert ub.report(ub.ActionLog.from_actions([close, tied]), "ucb", sigma=1.0).sentence == (
-        "In none of the 2 demonstrations does the record tell which of the 2 arms is the best."
+        "In none of the 2 demonstrations does the log show which of the 2 arms is the best."
     )
 
 
