@@ -81,7 +81,13 @@ def test_a_report_has_the_population_the_forest_plot_and_every_participant(asked
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<img ") == 2  # the forest plot, and a panel of choices for every participant
     assert "Forest plot of 3 participants. Pooled values of rate run from" in page
-    assert re.findall(r'<th scope="row"><bdi dir="auto">(.*?)</bdi></th>', page) == ["1", "2", "3"]
+    assert re.findall(r'<th scope="row"><bdi dir="auto">(.*?)</bdi></th>', page) == [
+        "1",
+        "2",
+        "1",
+        "2",
+        "3",
+    ]  # arms, people
     assert '<th scope="row">temperature</th>' in page
     assert "<code>unbandit report choices.txt --rule q-learning --population</code>" in page
     for options in (["--windows", "2"], ["--pool"], ["--anchor", "1=0.5"], ["--truth", "truth.csv"]):
@@ -90,3 +96,31 @@ def test_a_report_has_the_population_the_forest_plot_and_every_participant(asked
         assert f"{options[0]}: expected without --population" in refused.err
     alone = unbandit("report", "choices.txt", "--rule", "ucb:alpha=0.25", "--population")
     assert (alone.code, "it chooses without chance" in alone.err) == (4, True)
+
+
+def test_missed_trials_are_counted_and_can_be_skipped(asked, tmp_path):
+    path = tmp_path / "choices.txt"
+    lines = path.read_text().splitlines()
+    for at in (5, 60, 61):
+        subject, trial, *_ = lines[at].split("\t")
+        lines[at] = f"{subject}\t{trial}\t\t"
+    path.write_text("\n".join(lines) + "\n")
+    refused = asked()
+    assert refused.code == 3
+    assert "the first of 3 in 120 rows" in refused.err
+    assert "--blank skip" in refused.err
+    assert "--kept" not in refused.err
+    done = asked("--blank", "skip")
+    assert done.code == 0, done.err
+    assert "3 participants, 117 choices" in done.out
+    assert "3 rows without a choice were left out" in done.err
+
+
+def test_the_arms_are_listed_with_the_best_first(asked):
+    done = asked()
+    lines = [line.split() for line in done.out.splitlines()]
+    head = lines.index(["arm", "pulls", "P(best)", "mean", "lowest", "to", "highest"])
+    rows = [line for line in lines[head + 1 : head + 4] if len(line) == 7]
+    assert [row[0] for row in rows] == ["1", "2"]  # the first was worth 1, the second 0
+    assert float(rows[0][2]) > 0.9 > 0.1 > float(rows[1][2])
+    assert float(rows[0][3]) > 0.5 > float(rows[1][3])

@@ -16,7 +16,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "rule", "sigma", "bernoulli", "best_mean", "anchor", "horizon", "scale", "prior", "starting_pulls", "kept",
         "availability", "pool", "demonstration", "candidates", "values", "truth",
     ),
-    "Input": ("columns", "arms", "sheet", "no_header", "duplicates", "features", "predict", "population"),
+    "Input": ("columns", "arms", "sheet", "no_header", "blank", "duplicates", "features", "predict", "population"),
     "Method": (
         "method", "level", "pair", "by", "windows", "sensitivity", "no_check", "strict", "reference", "constant",
         "resamples", "particles", "draws", "seed", "threads", "device",

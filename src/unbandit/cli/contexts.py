@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PLAIN = {
     "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
     "constant": None, "duplicates": None, "pool": False, "demonstration": None, "resamples": None,
-    "starting_pulls": None, "kept": None, "windows": None, "availability": None, "sensitivity": False,
+    "starting_pulls": None, "kept": None, "windows": None, "availability": None, "sensitivity": False, "blank": None,
     "follow": False, "every": None, "snapshot": None, "until_idle": None,
 }  # fmt: skip
 """Options of `estimate` for logs without contexts, each with its default."""

@@ -43,6 +43,7 @@ def estimate(
     predict: str = Option(None, "--predict", metavar="FILE", help="With --features: also the values of its rows."),
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
+    blank: options.Blank = None,
     duplicates: options.Duplicates = None,
     pool: options.Pool = False,
     demonstration: options.Demonstration = None,
@@ -101,7 +102,7 @@ def estimate(
             needed = option("follow")
             raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter=name)
     if follow:
-        for name in ("sensitivity", "windows", "demonstration"):
+        for name in ("sensitivity", "windows", "demonstration", "blank"):
             if context.params[name]:
                 refusal = f"expected without {option('follow')}; leave one of them out."
                 raise ParameterError(refusal, parameter=name)

@@ -55,6 +55,7 @@ def posterior(
     columns: options.Columns = None,
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
+    blank: options.Blank = None,
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="A table, .json, a picture, or .nc for ArviZ."),
 ) -> None:
@@ -79,7 +80,7 @@ def posterior(
     if by and not rivals:
         raise ParameterError("expected only with --pair; leave it out, or give two arms.", parameter="by", value=by)
     with printer.working("Filtering"):
-        whole = read_or_scan(log, **options.read_layout(columns, arms, sheet, no_header), scan=False)
+        whole = read_or_scan(log, **options.read_layout(columns, arms, sheet, no_header, blank), scan=False)
         with printer.answering(options.log_name(log)):
             record = one_demonstration(whole, demonstration, "posterior")
             found = infer(
@@ -157,6 +158,7 @@ def check(
     columns: options.Columns = None,
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
+    blank: options.Blank = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
@@ -173,7 +175,7 @@ def check(
 
     printer.check_output(output, ".json")
     with printer.working("Reading") as status:
-        record = options.read_log(log, columns, arms, sheet, no_header)
+        record = options.read_log(log, columns, arms, sheet, no_header, blank)
         with printer.answering(options.log_name(log)):
             found = identification.check(
                 record, candidates, sigma=sigma, bernoulli=bernoulli, horizon=horizon, best_mean=best_mean,
@@ -227,6 +229,7 @@ def identify(
     columns: options.Columns = None,
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
+    blank: options.Blank = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     as_json: options.Json = False,
@@ -246,7 +249,7 @@ def identify(
     checks.level(level)
     printer.check_output(output, *printer.PICTURES, ".json")
     with printer.working("Reading") as status:
-        record = options.read_log(log, columns, arms, sheet, no_header)
+        record = options.read_log(log, columns, arms, sheet, no_header, blank)
         with printer.answering(options.log_name(log)):
             answer = identification.identify(
                 record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,
@@ -389,6 +392,7 @@ def population(
     columns: options.Columns = None,
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
+    blank: options.Blank = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     as_json: options.Json = False,
@@ -411,7 +415,7 @@ def population(
     assumed = parse_rule(rule)
     printer.check_output(output, *printer.PICTURES, ".json")
     with printer.working("Reading"):
-        record = options.read_log(log, columns, arms, sheet, no_header)
+        record = options.read_log(log, columns, arms, sheet, no_header, blank)
         with printer.answering(options.log_name(log)):
             found = hierarchy.population(
                 record, assumed, values=cast("Literal['own', 'shared']", values), prior=prior, sigma=sigma,
@@ -425,6 +429,20 @@ def population(
     if printer.deliver(found, output, as_json, json_pieces=to_json):
         _print_population(found)
         printer.print_notices(found.warnings, found.notes)
+
+
+def _arm_table(found: "Population") -> "Table":
+    """Return the arms over all participants."""
+    headings = [("arm", TEXT), ("pulls", NUMBER), ("P(best)", NUMBER), ("mean", NUMBER), ("lowest to highest", WORD)]
+    rows = []
+    for row in found.arm_summary.head(printer.MOST_LINES).to_dicts():
+        cells = ["-", "-", "-"]
+        if row["mean"] is not None:
+            cells[1:] = [f"{row['mean']:.3g}", f"{row['mean_lowest']:.3g} to {row['mean_highest']:.3g}"]
+        if row["probability_best"] is not None:
+            cells[0] = f"{row['probability_best']:.2f}"
+        rows.append((row["arm"], f"{row['pulls']:,}", *cells))
+    return printer.new_table(headings, rows)
 
 
 def _print_population(found: "Population") -> None:
@@ -453,6 +471,12 @@ def _print_population(found: "Population") -> None:
         for each, spread, reach in spreads
     )
     out.print(f"Spread: {'; '.join(said)}.", soft_wrap=True)
+    out.print(_arm_table(found))
+    out.print(
+        "P(best): how probable it is that the arm is a participant's best one, averaged over participants, as its mean "
+        "is. --json has the arms of each.",
+        soft_wrap=True,
+    )
     headings = [("participant", TEXT), ("rounds", NUMBER)]
     for each in found.parameters:
         headings += [(each.name, NUMBER), (ends, WORD), ("alone", NUMBER)]

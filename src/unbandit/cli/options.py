@@ -57,6 +57,10 @@ Duplicates = Annotated[
     str | None,
     Option("--duplicates", metavar="CHOICE", help="Rows of counts with one name: refuse (default), separate or add."),
 ]
+Blank = Annotated[
+    str | None,
+    Option("--blank", metavar="CHOICE", help="Rows without a choice: refuse (default), or skip if nobody chose there."),
+]
 Horizon = Annotated[
     int | None, Option("--horizon", help="The demonstrator's horizon, if the log covers only its beginning.")
 ]
@@ -175,6 +179,9 @@ ESTIMATE_OPTIONS = (
 )  # fmt: skip
 """Options of `estimate` that are passed on as they are."""
 
+LAYOUT = ("columns", "arms", "sheet", "no_header", "blank")
+"""Options of how a log is read, in the order in which `read_layout` takes them."""
+
 
 class EstimateCommand(NamedTuple):
     """What `estimate` and `report` were asked, checked as far as possible without the log."""
@@ -198,8 +205,7 @@ class EstimateCommand(NamedTuple):
         options["check"] = read_check(given["no_check"], given["strict"])
         if draws(given["method"], rule):
             options["seed"] = given["seed"]
-        names = ("columns", "arms", "sheet", "no_header")
-        reading = read_layout(*(given[name] for name in names)) | {"duplicates": given["duplicates"]}
+        reading = read_layout(*(given[name] for name in LAYOUT)) | {"duplicates": given["duplicates"]}
         return cls(given["logs"], rule, options, reading)
 
     @property
@@ -230,17 +236,21 @@ def log_name(path: str, *others: str) -> str:
     return ("standard input" if path == "-" else path) + more
 
 
-def read_log(path: str, columns: str | None, arms: str | None, sheet: str | None, no_header: bool) -> ActionLog:
+def read_log(
+    path: str, columns: str | None, arms: str | None, sheet: str | None, no_header: bool, blank: str | None = None
+) -> ActionLog:
     """Read a log, with the names of columns and arms and the layout as they were given."""
     from unbandit.log import ActionLog
 
-    return ActionLog.read(path, **read_layout(columns, arms, sheet, no_header))
+    return ActionLog.read(path, **read_layout(columns, arms, sheet, no_header, blank))
 
 
-def read_layout(columns: str | None, arms: str | None, sheet: str | None, no_header: bool) -> dict[str, Any]:
+def read_layout(
+    columns: str | None, arms: str | None, sheet: str | None, no_header: bool, blank: str | None = None
+) -> dict[str, Any]:
     """Return the options of `ActionLog.read` that say how a log is laid out."""
     named = {"columns": read_columns(columns), "arms": read_arms(arms)}
-    return named | {"sheet": sheet, "header": not no_header}
+    return named | {"sheet": sheet, "header": not no_header} | ({} if blank is None else {"blank": blank})
 
 
 def _comma_list(text: str) -> list[str]:

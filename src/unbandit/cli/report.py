@@ -56,6 +56,7 @@ def report(
     features: options.Features = None,
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
+    blank: options.Blank = None,
     duplicates: options.Duplicates = None,
     pool: options.Pool = False,
     demonstration: options.Demonstration = None,
@@ -155,7 +156,7 @@ def _report_identification(given: Mapping[str, Any]) -> None:
     logs, output, pdf, names = given["logs"], given["output"], given["pdf"], given["names"]
     log_path = options.only_log(logs)
     _check_files(log_path, output, pdf, None)
-    reading = options.read_layout(*(given[name] for name in ("columns", "arms", "sheet", "no_header")))
+    reading = options.read_layout(*(given[name] for name in options.LAYOUT))
     asked = {name: given[name] for name in IDENTIFY_OPTIONS if given[name] is not None}
     with printer.working("Reading the log") as status:
         log, source = read_log(log_path, **reading)

@@ -181,6 +181,22 @@ class Population(Finding):
         }  # fmt: skip
         return pl.DataFrame(columns, nan_to_null=True)
 
+    @cached_property
+    def arm_summary(self) -> polars.DataFrame:
+        """Return a table with a row for each arm over all participants; the most probably best one comes first.
+
+        `probability_best` is how probable it is that the arm is a participant's best one, averaged over participants.
+        The mean is averaged likewise over those who pulled the arm; `mean_lowest` and `mean_highest` are theirs.
+        """
+        import polars as pl
+
+        mean = pl.col("mean")
+        table = self.values.group_by("arm", maintain_order=True).agg(
+            pl.col("pulls").sum(), pl.col("probability_best").mean(), mean.mean(), mean.min().alias("mean_lowest"),
+            mean.max().alias("mean_highest"),
+        )  # fmt: skip
+        return table.sort("probability_best", descending=True, nulls_last=True, maintain_order=True)
+
     def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints; null where there is no number."""
         by_person: list[dict[str, Any]] = [
@@ -202,6 +218,7 @@ class Population(Finding):
             "rewards_known": self.rewards_known,
             "effective_size": json_number(self.draws.effective_size),
             "population": [vars(each) for each in self.population],
+            "arms": self.arm_summary.to_dicts(),
             "participants": by_person,
             "warnings": [notice.to_dict(audience) for notice in self.warnings],
             "notes": [notice.to_dict(audience) for notice in self.notes],

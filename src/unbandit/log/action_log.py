@@ -20,7 +20,7 @@ from unbandit.log.frames import FrameSource, series_of
 from unbandit.log.labels import Codes, checked_label, given_arms, numbered
 from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect
-from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths
+from unbandit.log.sources import Arms, Blank, Columns, Duplicates, Layout, Paths
 from unbandit.log.tallies import LookRule, Need, Tallies, switching_against, tally, with_looks
 from unbandit.tables import Tabular
 
@@ -82,7 +82,7 @@ class ActionLog(Tabular):
     @classmethod
     def read(
         cls, path: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
-        sheet: str | None = None, header: bool = True,
+        sheet: str | None = None, header: bool = True, blank: Blank = None,
     ) -> ActionLog:  # fmt: skip
         """Read CSV, TSV, JSON lines, Parquet, Arrow or a spreadsheet, also gzipped; "-" is standard input.
 
@@ -101,6 +101,9 @@ class ActionLog(Tabular):
         sheet, header
             The sheet of a spreadsheet, by default the first; and whether the first row names the columns. Without a
             header, the only column is the arm, and several are called 1, 2 and so on.
+        blank
+            What becomes of rows without a choice: an error (`refuse`, the default), or they are left out (`skip`), as
+            nobody chose in these rounds and nothing was learnt in them. They are no holes in the numbers of rounds.
 
         Examples
         --------
@@ -111,7 +114,8 @@ class ActionLog(Tabular):
         [[1, 2, 0]]
         """
         layout = Layout(sheet, header)
-        return cls(*collect(sources_of(path, layout, unpack=True), columns, arms, duplicates=duplicates))
+        sources = sources_of(path, layout, unpack=True)
+        return cls(*collect(sources, columns, arms, duplicates=duplicates, blank=blank))
 
     @staticmethod
     def scan(
@@ -143,7 +147,7 @@ class ActionLog(Tabular):
     @classmethod
     def from_bytes(
         cls, data: bytes, *, name: str = "the log", columns: Columns = None, arms: Arms = None,
-        duplicates: Duplicates = None, sheet: str | None = None, header: bool = True,
+        duplicates: Duplicates = None, sheet: str | None = None, header: bool = True, blank: Blank = None,
     ) -> ActionLog:  # fmt: skip
         """Read the content of a file, in any format that `read` knows; `name` is only what messages call it.
 
@@ -154,12 +158,13 @@ class ActionLog(Tabular):
         """
         checks.text("name", name)
         source = open_bytes(data, name or "the log", Layout(sheet, header))
-        return cls(*collect([source], columns, arms, duplicates=duplicates))
+        return cls(*collect([source], columns, arms, duplicates=duplicates, blank=blank))
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None
-    ) -> ActionLog:
+        cls, frame: Any, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
+        blank: Blank = None,
+    ) -> ActionLog:  # fmt: skip
         """Read any dataframe, lazy ones too, with the columns that `read` knows.
 
         Examples
@@ -169,7 +174,7 @@ class ActionLog(Tabular):
         >>> log.demonstrations, log.lengths.tolist()
         (('x', 'y'), [2, 1])
         """
-        return cls(*collect([FrameSource(frame)], columns, arms, duplicates=duplicates))
+        return cls(*collect([FrameSource(frame)], columns, arms, duplicates=duplicates, blank=blank))
 
     @classmethod
     def from_actions(cls, actions: Any, *, arms: Arms = None, rewards: Any = None) -> ActionLog:

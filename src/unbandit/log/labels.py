@@ -250,11 +250,12 @@ class LabelColumn:
     """Column of labels that is coded batch by batch; cells that are no labels are refused.
 
     Its role is `arm` or `demonstration`. Where the user listed the labels, no others are accepted, however odd these
-    look.
+    look. `remedy` says what to do about a cell without a value.
     """
 
-    def __init__(self, role: str, arms: Iterable[object] | None = None) -> None:
+    def __init__(self, role: str, arms: Iterable[object] | None = None, remedy: str | None = None) -> None:
         self.name, self._role = role, role
+        self._remedy = missing_remedy(role) if remedy is None else remedy
         self.expected = None if arms is None else given_arms(arms)
         known = frozenset(self.expected or ())
         canonical = None if arms is None else lambda label: label if label in known else _without_point(label)
@@ -266,15 +267,34 @@ class LabelColumn:
     def code(self, refuse: Refuse, column: pl.Series, rows: Integers | None = None) -> Codes:
         """Code cells of a batch; `rows` are the rows they are in, by default all."""
         _refuse_beyond_calendar(refuse, column, self.name, rows)
-        refuse_missing(refuse, column, self.name, self._role, rows)
+        refuse_missing(refuse, column, self.name, self._role, rows, self._remedy)
         before = len(self.coder)
         codes = self.coder.code(column)
         new = self.coder.labels[before:] if self.expected is not None or not column.dtype.is_integer() else []
         if new and (self.expected is not None or any(map(_is_doubtful, new))):
             at = first_rows(codes, before)
             places = ((at if rows is None else rows[at]) + 1).tolist()
-            self._check_new(refuse, [label_of(value) for value in column.gather(at).to_list()], places)
+            labels = [label_of(value) for value in column.gather(at).to_list()]
+            counts = [int(np.count_nonzero(codes == code)) if is_never_a_label(label) else 1
+                      for label, code in zip(labels, codes[at].tolist(), strict=True)]  # fmt: skip
+            self._check_new(refuse, labels, places, [_first_of(count, codes.size) for count in counts])
         return codes
+
+    def blank_cells(self, column: pl.Series) -> NDArray[np.bool_]:
+        """Return which cells hold no label: blank, not finite, or what statistics programs write for a missing value.
+
+        A label that the user listed is one.
+        """
+        blank = column.is_null()
+        if column.dtype.is_float():
+            blank |= ~column.is_finite().fill_null(False)
+        elif not column.dtype.is_numeric() and not column.dtype.is_nested():
+            texts = column.cast(pl.String, strict=False)
+            known = frozenset(self.expected or ())
+            holes = [each for each in texts.unique().drop_nulls().to_list()
+                     if is_never_a_label(each.strip()) and each.strip() not in known]  # fmt: skip
+            blank |= texts.is_in(holes).fill_null(False)
+        return blank.to_numpy()
 
     def forget(self, count: int) -> None:
         """Keep the first `count` labels only."""
@@ -291,15 +311,15 @@ class LabelColumn:
             if only_numbers or is_never_a_label(label):
                 raise error
 
-    def _check_new(self, refuse: Refuse, labels: list[str], places: list[int]) -> None:
-        """Refuse, among new labels in some rows, those that are none or were not listed."""
-        for label, row in zip(labels, places, strict=True):
+    def _check_new(self, refuse: Refuse, labels: list[str], places: list[int], among: list[str]) -> None:
+        """Refuse, among new labels in some rows, those that are none or were not listed; `among` says of how many."""
+        for label, row, others in zip(labels, places, among, strict=True):
             if _is_doubtful(label):
                 cell = f'"{label}", which is no name for one' if label else "a blank cell"
-                remedy = missing_remedy(self._role)
+                remedy = self._remedy
                 if label and self._role == "arm":
                     remedy += f' If "{label}" is an arm, list it with {option("arms")}.'
-                text = f"expected {_EXPECTED[self._role]}; got {cell}."
+                text = f"expected {_EXPECTED[self._role]}; got {cell}{others}."
                 self._doubtful[label] = refuse(text, row=row, column=self.name, value=label, remedy=remedy)
         if any(map(is_never_a_label, labels)):
             self.check()
@@ -340,16 +360,32 @@ def missing_remedy(role: str, repair: str = "Fill it in") -> str:
         return (
             f"{repair}. If rows are complete and in order, ignore the column with {option('columns', {'round': ''})}."
         )
-    if role != "arm":
-        return f"{repair} or remove the row."
+    return f"{repair} or remove the row."
+
+
+def blank_choice_remedy(*, whole: bool) -> str:
+    """Say what to do about a row without a choice, in a log that must be `whole` or may miss rounds."""
+    skipped = (
+        f"If nobody chose in such a round, so that nothing was learnt in it, leave these rows out with "
+        f"{option('blank', 'skip')}. If a choice was made but is not known, "
+    )
+    if whole:
+        misses = "`unbandit estimate` and `unbandit report` read logs that miss rounds."
+        return f"Fill it in. {skipped}remove the row: {misses}"
     return (
-        f'{repair}. If a choice was made but is not known, remove the row and keep a column "round" with the numbers '
-        f"of the others: the log then misses a round, and {option('kept')} says how probably a round was kept. If no "
-        "choice was made, remove the row and number the others without it."
+        f'Fill it in. {skipped}remove the row and keep a column "round" with the numbers of the others: the log then '
+        f"misses a round, and {option('kept')} says how probably a round was kept."
     )
 
 
-def refuse_missing(refuse: Refuse, column: pl.Series, name: str, role: str, rows: Integers | None = None) -> None:
+def _first_of(count: int, rows: int) -> str:
+    """Say that a cell is the first of several of its kind."""
+    return f", the first of {count:,} in {rows:,} rows" if count > 1 else ""
+
+
+def refuse_missing(
+    refuse: Refuse, column: pl.Series, name: str, role: str, rows: Integers | None = None, remedy: str | None = None
+) -> None:
     """Refuse a cell without a value, a number that is not finite, and a column of labels that cannot be any."""
     kind = column.dtype
     if role in ("arm", "demonstration") and (kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Null, pl.Duration)):
@@ -364,8 +400,9 @@ def refuse_missing(refuse: Refuse, column: pl.Series, name: str, role: str, rows
     at = missing.arg_max()
     assert at is not None
     value, row = column[at], (at if rows is None else int(rows[at])) + 1
-    text = f"expected {_EXPECTED[role]}; got {'a blank cell' if value is None else value}."
-    raise refuse(text, row=row, column=name, value=value, remedy=missing_remedy(role))
+    text = f"expected {_EXPECTED[role]}; got {'a blank cell' if value is None else value}"
+    text += f"{_first_of(int(missing.sum()), len(column)) if rows is None else ''}."
+    raise refuse(text, row=row, column=name, value=value, remedy=remedy or missing_remedy(role))
 
 
 class LazySequence(Sequence[Member]):

@@ -19,7 +19,7 @@ from unbandit.log.counts import refuse_duplicates
 from unbandit.log.formats import is_large, open_bytes, sources_of
 from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect_part
-from unbandit.log.sources import Arms, Columns, Duplicates, Layout, Paths, Source
+from unbandit.log.sources import Arms, Blank, Columns, Duplicates, Layout, Paths, Source
 from unbandit.log.tallies import Counts, Need, Record, Tallies
 
 if TYPE_CHECKING:
@@ -373,15 +373,17 @@ def _later(rounds: Counts, before: Counts) -> Counts:
 
 def read_or_scan(
     paths: Paths, *, columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
-    sheet: str | None = None, header: bool = True, scan: bool = True,
+    sheet: str | None = None, header: bool = True, scan: bool = True, blank: Blank = None,
 ) -> ActionLog | ScannedLog | PartialLog | ThinnedLog:  # fmt: skip
     """Read a file, several, a folder or a pattern; unless told not to, scan what is large, and say so in a notice.
+
+    A log of which rows without a choice are skipped is never scanned.
 
     A log whose rounds are numbered and begin in mid-run is a `PartialLog`, one that misses some later a `ThinnedLog`.
     """
     layout = Layout(sheet, header)
-    if not (scan and is_large(paths)):
-        return _read(sources_of(paths, layout, unpack=True), columns, arms, duplicates)
+    if blank == "skip" or not (scan and is_large(paths)):
+        return _read(sources_of(paths, layout, unpack=True), columns, arms, duplicates, blank)
     from unbandit.log.scan import ScannedLog  # most logs are read whole
 
     refuse_duplicates(duplicates)  # a table of counts is not scanned
@@ -392,17 +394,17 @@ def read_or_scan(
 
 def read_bytes(
     data: bytes, *, name: str = "the log", columns: Columns = None, arms: Arms = None, duplicates: Duplicates = None,
-    sheet: str | None = None, header: bool = True,
+    sheet: str | None = None, header: bool = True, blank: Blank = None,
 ) -> ActionLog | PartialLog | ThinnedLog:  # fmt: skip
     """Read the content of a file as `read_or_scan` reads a file; `name` is what messages call it."""
-    return _read([open_bytes(data, name, Layout(sheet, header))], columns, arms, duplicates)
+    return _read([open_bytes(data, name, Layout(sheet, header))], columns, arms, duplicates, blank)
 
 
 def _read(
-    sources: Sequence[Source], columns: Columns, arms: Arms, duplicates: Duplicates
+    sources: Sequence[Source], columns: Columns, arms: Arms, duplicates: Duplicates, blank: Blank
 ) -> ActionLog | PartialLog | ThinnedLog:
     """Read a log into memory, or the part of one that is there."""
-    parts, numbers = collect_part(sources, columns, arms, duplicates=duplicates, whole=False)
+    parts, numbers = collect_part(sources, columns, arms, duplicates=duplicates, blank=blank, whole=False)
     rows = ActionLog(*parts)
     return _part_of(rows, numbers)
 

@@ -50,12 +50,14 @@ class Reader:
 
     It is made from the columns of the first file and what makes an error that names it, the columns as `ActionLog.read`
     takes them, and the columns of labels, with the labels met so far. `perhaps_counts` is a column that may hold counts
-    of choices, though the rows are read as rounds.
+    of choices, though the rows are read as rounds. With `skip_blank` rows without a choice are marked, not refused.
     """
 
     def __init__(
-        self, names: Sequence[str], refuse: Refuse, columns: Columns, arms: LabelColumn, demonstrations: LabelColumn
-    ) -> None:
+        self, names: Sequence[str], refuse: Refuse, columns: Columns, arms: LabelColumn, demonstrations: LabelColumn,
+        *, skip_blank: bool = False,
+    ) -> None:  # fmt: skip
+        self.blank: list[NDArray[np.bool_]] | None = [] if skip_blank else None  # rows without a choice, by batch
         positions, self.named = find_columns(names, columns, refuse), dict(columns or {})
         self.name = {role: "+".join(names[at] for at in places) for role, places in positions.items()}
         self.notices = column_notices(names, positions, self.named)
@@ -91,12 +93,25 @@ class Reader:
                 )
                 remedy = f"Write it in the first object too, or say that there is none with {naming(role, '')}."
                 raise batch.refuse(text, row=row, column=name, remedy=remedy)
-        codes = self.arms.code(batch.refuse, batch.columns[self.name["arm"]])
+        codes = self._choices(batch)
         if "demonstration" not in self.name:
             return Rows(codes, np.array([0, codes.size]), np.zeros(1, np.int64))
         starts, who = self._joined_runs(batch) if self._keys else self._runs(batch)
         changes = run_starts(who)  # labels that differ as written may be the same
         return Rows(codes, starts[changes], who[changes[:-1]].astype(np.int64))
+
+    def _choices(self, batch: Batch) -> Codes:
+        """Code the arms of all rows; where rows without one are skipped, note these, whose codes mean nothing."""
+        column = batch.columns[self.name["arm"]]
+        if self.blank is None:
+            return self.arms.code(batch.refuse, column)
+        blank = self.arms.blank_cells(column)
+        self.blank.append(blank)
+        rows = np.flatnonzero(~blank)
+        codes = np.zeros(len(column), np.int64)
+        if rows.size:
+            codes[rows] = self.arms.code(batch.refuse, column.filter(pl.Series(~blank)), rows)
+        return codes
 
     def _runs(self, batch: Batch) -> tuple[Integers, Codes]:
         """Find where another demonstration begins, and which; as a rule only these rows need to be looked up."""
@@ -262,6 +277,9 @@ class Collection:
             self._begins.append(total)
             total += parts[-1].codes.size
         reader.check()
+        self.blank = np.concatenate(reader.blank) if reader.blank else None  # rows without a choice
+        if self.blank is not None and self.blank.all():
+            raise self.refuse("expected a choice in some row; got blank cells alone.", column=reader.name["arm"])
         kind = smallest_type(len(reader.arms.coder))
         self.codes: Codes = np.concatenate([each.codes for each in parts], dtype=kind, casting="unsafe")
         starts = [each.starts[:-1] + begin for each, begin in zip(parts, self._begins, strict=True)]

@@ -7,33 +7,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.errors import LogError, Notice
+from unbandit.errors import LogError, Notice, ParameterError, option
+from unbandit.formatting import counted
 from unbandit.log.columns import naming
 from unbandit.log.counts import counted_parts, refuse_duplicates, refuse_unread_counts
-from unbandit.log.labels import Integers, LabelColumn
+from unbandit.log.labels import Codes, Integers, LabelColumn, blank_choice_remedy
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
-from unbandit.log.sources import ROWS, Arms, Columns, Duplicates, Source, check_alike, source_notices
+from unbandit.log.rewards import Rewards
+from unbandit.log.sources import ROWS, Arms, Blank, Columns, Duplicates, Source, check_alike, source_notices
 
 MOST_ROUNDS_A_ROW = 1_000  # with more, numbers are of something else than rounds, of which some are missing
 
 
 def collect(
-    sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None
-) -> Parts:
+    sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None,
+    blank: Blank = None,
+) -> Parts:  # fmt: skip
     """Read a log into memory, `rows` at a time, and put its rows in the order of demonstrations and rounds."""
-    return collect_part(sources, columns, arms, rows, duplicates)[0]
+    return collect_part(sources, columns, arms, rows, duplicates, blank)[0]
 
 
 def collect_part(
-    sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None, *,
-    whole: bool = True,
+    sources: Sequence[Source], columns: Columns, arms: Arms, rows: int = ROWS, duplicates: Duplicates = None,
+    blank: Blank = None, *, whole: bool = True,
 ) -> tuple[Parts, Integers | None]:  # fmt: skip
     """Do the same; unless the log must be `whole`, return also the round of each row, if not all are there."""
     if duplicates is not None:
         checks.one_of("duplicates", duplicates, ("refuse", "separate", "add"))
-    labels = LabelColumn("arm", arms), LabelColumn("demonstration")
-    reader = Reader(sources[0].names, sources[0].refuse, columns, *labels)
+    skip = checks.one_of("blank", blank or "refuse", ("refuse", "skip")) == "skip"
+    labels = LabelColumn("arm", arms, blank_choice_remedy(whole=whole)), LabelColumn("demonstration")
+    reader = Reader(sources[0].names, sources[0].refuse, columns, *labels, skip_blank=skip)
+    if skip and "pulls" in reader.name:
+        text = "expected only with a log of rounds; a table of counts has no round without a choice."
+        raise ParameterError(text, parameter="blank", value=blank, remedy="Leave it out.")
     check_alike(sources, reader.columns())
     table = Collection(sources, reader, rows)
     reader.refuse_data_as_names(sources[0])
@@ -64,10 +71,42 @@ def collect_part(
     if places is not None:
         codes = moved(codes, places)
         rewards = None if rewards is None else moved(rewards, places)
+    if table.blank is not None and table.blank.any():
+        kept = ~(table.blank if places is None else moved(table.blank, places))
+        codes, rewards, numbers, offsets = _without_blank(table, kept, codes, rewards, numbers, offsets, demonstrations)
+        notices += (_skipped(int(kept.size - offsets[-1])),)
     arm_names, codes = in_order(reader.arms, codes, table.refuse)
     is_numbered = table.rounds is not None and not table.rounds.form and numbers is None
     parts = Parts(arm_names, codes, offsets, demonstrations, notices, rewards, is_numbered=is_numbered)
     return parts, numbers
+
+
+def _without_blank(
+    table: Collection, kept: NDArray[np.bool_], codes: Codes, rewards: Rewards | None, numbers: Integers | None,
+    offsets: Integers, names: Sequence[str],
+) -> tuple[Codes, Rewards | None, Integers | None, Integers]:  # fmt: skip
+    """Leave out rows without a choice from a log in order; the rounds after them are numbered without them."""
+    if rewards is not None and not np.isnan(rewards[~kept]).all():
+        count = int(np.count_nonzero(~np.isnan(rewards[~kept])))
+        text = f"expected no reward where there is no choice; {counted(count, 'row')} without a choice has one."
+        text = text if count == 1 else text.replace("has one", "have one")
+        remedy = f"A choice was made there: fill it in, or ignore rewards with {option('columns', {'reward': ''})}."
+        raise table.refuse(text, remedy=remedy)
+    skipped = np.concatenate(([0], np.cumsum(~kept)))  # before each row
+    left = offsets - skipped[offsets]
+    if (empty := np.flatnonzero(np.diff(left) == 0)).size:
+        where = in_demonstration(names, int(empty[0]))
+        raise table.refuse(f"expected a choice{where}; got blank cells alone.", remedy="Remove these rows.")
+    if numbers is not None:
+        before = np.repeat(skipped[offsets[:-1]], np.diff(offsets))
+        numbers = (numbers - (skipped[:-1] - before))[kept]
+    return codes[kept], None if rewards is None else rewards[kept], numbers, left
+
+
+def _skipped(count: int) -> Notice:
+    rows = "1 row without a choice was" if count == 1 else f"{count:,} rows without a choice were"
+    text = f"{rows} left out: nobody chose in these rounds, and nothing was learnt in them."
+    return Notice("blank-choices", text, count=count)
 
 
 # Rows are put in order by their rounds, which must be whole numbers without gaps from 0 or 1. So a row's place follows
@@ -159,7 +198,10 @@ def _wrong_rounds(
         missing = f" ({last + 1})" if value == last + 2 else f" ({last + 1} to {value - 1})"
         text = f"expected round {last + 1} after round {last}{where}; got {value}."
     if not remedy:
-        remedy = f"Add the missing rows{missing}, or leave the column out if the rows are complete and in order."
+        remedy = (
+            f"Add the missing rows{missing}. If the rows are complete and in order, or nobody chose in the missing "
+        )
+        remedy += f"rounds, ignore the numbers with {naming('round', '')}."
         if whole and table.perhaps_counts is None:
             kind = "begin in mid-run" if late.size else "miss rounds"
             remedy += f" `unbandit estimate` and `unbandit report` read logs that {kind}."

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.formatting import counted
-from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, run_starts
+from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, blank_choice_remedy, run_starts
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
@@ -233,7 +233,7 @@ class ScannedLog:
         notices: tuple[Notice, ...] = (), rows: int = ROWS, most_pairs: int = MOST_PAIRS,
     ) -> None:  # fmt: skip
         self._sources, self._batch_rows, self._most_pairs = sources, rows, most_pairs
-        labels = LabelColumn("arm", arms), LabelColumn("demonstration")
+        labels = LabelColumn("arm", arms, blank_choice_remedy(whole=False)), LabelColumn("demonstration")
         self._reader = OrderedReader(sources[0].names, sources[0].refuse, columns, *labels)
         check_alike(sources, self._reader.columns())
         self._notices = notices + self._reader.notices

@@ -24,6 +24,8 @@ Arms = Sequence[object] | None
 """The column of each role, and all arms there were, where the user says so; see `ActionLog.read`."""
 Duplicates = str | None
 """What rows of one name in a table of counts are: `refuse`, `separate` or `add`; None is `refuse`."""
+Blank = str | None
+"""What becomes of rows without a choice: `refuse` or `skip`; None is `refuse`."""
 
 ROWS = 1 << 17  # rows of a batch: few enough that they are still in a core's cache when they are coded
 

@@ -21,6 +21,7 @@ from unbandit.reporting.page import BASICS, Page, group_notices, main_part
 from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
 
 MOST_PARTICIPANTS = 200  # of more, the first ones are listed
+MOST_ARMS = 50  # likewise
 
 WORDS = {
     "typical value": "The population's median: half of the participants have less, half more.",
@@ -30,6 +31,8 @@ WORDS = {
     "the logarithm for other numbers. A spread of 0.5 of the logarithm puts two thirds of the participants within a "
     "factor of 1.65 of the typical one.",
     "pooled": "A participant's value, given that participant's choices and the population that all participants show.",
+    "best for a participant": "How probable it is that the arm is a participant's best one, averaged over them. "
+    "Every participant has values of their own, so the arm may be best for some and not for others.",
     "alone": "What the choices of that participant say without the others.",
     "shrinkage": "By how much, on average, pooled values are nearer to the centre than those alone. Near 100% what is "
     "shown for a participant is the population, near 0% it is the participant's own.",
@@ -78,6 +81,7 @@ def population_report(
         "population.html", **heading, short=short, sentence=said, overview=_overview(found), level=share(found.level),
         warnings=group_notices(found.warnings, found.arms, audience),
         notes=group_notices((*record.reading, *found.notes), found.arms, audience), population=_population_rows(found),
+        arms=_arm_rows(found),
         pictures=[_forest(found), *_shares(record, short=short)], names=[each.name for each in found.parameters],
         participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
         words=BASICS | WORDS, assumptions=_assumptions(found),
@@ -94,7 +98,26 @@ def population_sentence(found: Population) -> str:
         f"{interval(each.low, each.high, lambda end: number(end, 3))})"
         for each in found.population
     ]
-    return f"Among {counted(len(found.participants), 'participant')} the {joined(parts, 'and the')}."
+    said = f"Among {counted(len(found.participants), 'participant')} the {joined(parts, 'and the')}."
+    first = found.arm_summary.row(0, named=True)
+    if first["probability_best"] is None:
+        return said
+    chance = share(first["probability_best"], 2)
+    return f'{said} Arm "{shown(first["arm"])}" is a participant\'s best one with a probability of {chance} on average.'
+
+
+def _arm_rows(found: Population) -> list[dict[str, str]]:
+    rows = []
+    for row in found.arm_summary.head(MOST_ARMS).to_dicts():
+        mean, best = row["mean"], row["probability_best"]
+        ends = "–" if mean is None else f"{row['mean_lowest']:.3g} to {row['mean_highest']:.3g}"
+        rows.append(
+            {
+                "arm": shown(row["arm"]), "pulls": f"{row['pulls']:,}", "best": "–" if best is None else share(best, 2),
+                "mean": "–" if mean is None else f"{mean:.3g}", "ends": ends,
+            }
+        )  # fmt: skip
+    return rows
 
 
 def _overview(found: Population) -> str:

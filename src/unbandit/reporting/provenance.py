@@ -21,7 +21,7 @@ from unbandit.demonstrators.rule import Rule
 from unbandit.errors import LogError
 from unbandit.formatting import shown
 from unbandit.log.partial import read_bytes, read_or_scan
-from unbandit.log.sources import Duplicates, files_of
+from unbandit.log.sources import Blank, Duplicates, files_of
 
 STANDARD_INPUT = "standard input"
 
@@ -110,7 +110,7 @@ def _without_folder(word: str) -> str:
 
 def read_log(
     path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None, arms: Sequence[object] | None = None,
-    duplicates: Duplicates = None, sheet: str | None = None, header: bool = True,
+    duplicates: Duplicates = None, sheet: str | None = None, header: bool = True, blank: Blank = None,
 ) -> tuple[Any, LogSource]:  # fmt: skip
     """Read a log together with the checksum of the bytes that were read; "-" is standard input.
 
@@ -124,11 +124,14 @@ def read_log(
         called = STANDARD_INPUT if name == "-" else name
         data = sys.stdin.buffer.read() if name == "-" else file.read_bytes()
         log: Any = read_bytes(
-            data, name=called, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header
-        )
+            data, name=called, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header,
+            blank=blank,
+        )  # fmt: skip
         return log, LogSource.of_bytes(called, data)
     before = _state(file)
-    log = read_or_scan(path, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header, scan=False)
+    log = read_or_scan(
+        path, columns=columns, arms=arms, duplicates=duplicates, sheet=sheet, header=header, scan=False, blank=blank
+    )
     source = LogSource.of_file(file)
     if _state(file) != before:
         refusal = "the file changed while it was being read."

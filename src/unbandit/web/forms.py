@@ -24,7 +24,7 @@ from unbandit.estimators.arguments import check_numbers
 from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log.columns import ROLES
-from unbandit.log.sources import Duplicates
+from unbandit.log.sources import Blank, Duplicates
 from unbandit.web.fields import ON, Field, FieldErrors, collect, field_of, identifier, quote, read_fields
 
 NO_COLUMN, UNKNOWN_RULE, ANY_RULE, USUAL = "(none)", "unknown", "any", "usual"
@@ -45,7 +45,7 @@ def _fields(entries: list[dict[str, Any]]) -> tuple[Field, ...]:
 
 
 _TEXTS = tomllib.loads(resources.files("unbandit.web").joinpath("templates", "fields.toml").read_text("utf-8"))
-KNOWN, MORE, (POOL,), (ARMS, DUPLICATES) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool", "arms"))
+KNOWN, MORE, (POOL,), (ARMS, DUPLICATES, BLANK) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool", "arms"))
 DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run"))
 COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
 GROUPS: dict[str, list[str]] = _TEXTS["groups"]
@@ -76,6 +76,7 @@ def page_option(name: str, value: Any = None) -> str:
         "features": FEATURES.label,
         "arms": ARMS.label,
         "duplicates": DUPLICATES.label,
+        "blank": BLANK.label,
         "anchor": labels["anchor.arm"],
     }
     if name not in labels:
@@ -146,8 +147,8 @@ def read_context_options(form: Mapping[str, str]) -> dict[str, Any]:
 class ReadAs(NamedTuple):
     """How a file is to be read, as far as it was said.
 
-    Its columns, all its arms, and what rows with one name mean; whether there are features by which a learner chose,
-    and in which columns.
+    Its columns, all its arms, what rows with one name mean, and what becomes of rows without a choice; whether there
+    are features by which a learner chose, and in which columns.
     """
 
     columns: Mapping[str, str] | None = None
@@ -155,11 +156,12 @@ class ReadAs(NamedTuple):
     duplicates: Duplicates = None
     contexts: bool | None = None
     features: tuple[str, ...] = ()
+    blank: Blank = None
 
     @property
     def plain(self) -> dict[str, Any]:
         """Return what a log without features is read with."""
-        return {"columns": self.columns, "arms": self.arms, "duplicates": self.duplicates}
+        return {"columns": self.columns, "arms": self.arms, "duplicates": self.duplicates, "blank": self.blank}
 
 
 def read_columns(form: Mapping[str, str]) -> ReadAs:
@@ -177,12 +179,12 @@ def read_columns(form: Mapping[str, str]) -> ReadAs:
         errors["column.arm"] = "Expected the column that holds the arms; got none."
     if named.get("round") and named.get("pulls"):
         errors["column.pulls"] = "Expected either rounds or pulls, not both: a log of choices or a table of counts."
-    arms, (given, wrong) = _arms(form.get("arms", ""), errors), read_fields((DUPLICATES,), form)
+    arms, (given, wrong) = _arms(form.get("arms", ""), errors), read_fields((DUPLICATES, BLANK), form)
     errors |= wrong
     if errors:
         raise FieldErrors(errors)
     if not contexts:
-        return ReadAs(named or None, arms, given.get("duplicates") or None, contexts)
+        return ReadAs(named or None, arms, given.get("duplicates") or None, contexts, blank=given.get("blank") or None)
     ticked = [key.removeprefix(FEATURE) for key, value in form.items() if key.startswith(FEATURE) and value in ON]
     features = dict.fromkeys((*ticked, *(name for name in _comma_separated(form.get(FEATURES.name, "")) if name)))
     return ReadAs(named or None, arms, None, True, tuple(features))

@@ -152,7 +152,7 @@ def _column_fields(seen: Preview) -> tuple[Field, ...]:
         none = () if role == "arm" else ((forms.NO_COLUMN, "no column"),)
         choices = (first, *none, *((column, _cut(column)) for column in seen.columns))
         fields.append(Field(f"column.{role}", called, about, kind="choice", choices=choices))
-    return (*fields, forms.ARMS) if seen.contexts else (*fields, forms.ARMS, forms.DUPLICATES)
+    return (*fields, forms.ARMS) if seen.contexts else (*fields, forms.ARMS, forms.BLANK, forms.DUPLICATES)
 
 
 def _is_wide(seen: Preview) -> bool:

@@ -7,6 +7,7 @@ import traceback
 from dataclasses import dataclass
 
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase, printable
+from unbandit.formatting import label
 
 LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80  # characters of a message, and of a quoted name in it, that are shown
 
@@ -161,5 +162,5 @@ def page_text(said: UnbanditError | str) -> str:
 
     text = phrase(said, page_option) if isinstance(said, str) else said.phrased(page_option)
     begun = text[: 100 * LONGEST_MESSAGE]
-    cut = re.sub(rf'"([^"]{{{LONGEST_NAME}}})[^"]+"', lambda found: f'"{found[1][:-1]}…"', begun)
+    cut = re.sub(r'"([^"]*)"', lambda found: f'"{label(found[1], LONGEST_NAME)}"', begun)
     return cut if len(cut) <= LONGEST_MESSAGE else cut[: LONGEST_MESSAGE - 1] + "…"

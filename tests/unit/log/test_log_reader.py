@@ -27,9 +27,9 @@ def refused(folder: Path, content: str, **options: object) -> LogError:
 
 CASES = {
     # text: row, column, value, remedy
-    "arm\nA\n\nB\n": (2, "arm", None, "If no choice was made, remove the row"),
-    "round,choice\n1,A\n2,\n": (2, "choice", None, "the log then misses a round, and kept says"),
-    "round,arm\n1,A\n2,  \n": (2, "arm", "", "If no choice was made, remove the row"),
+    "arm\nA\n\nB\n": (2, "arm", None, "leave these rows out with blank="),
+    "round,choice\n1,A\n2,\n": (2, "choice", None, "leave these rows out with blank="),
+    "round,arm\n1,A\n2,  \n": (2, "arm", "", "leave these rows out with blank="),
     "arm\n1\n2\nNaN\n": (3, "arm", "NaN", "list it with arms."),
     "arm\n1\n-inf\n": (2, "arm", "-inf", "list it with arms."),
     "arm\n1\n2\nNA\n": (3, "arm", "NA", "list it with arms."),

@@ -1,0 +1,100 @@
+"""Rows without a choice: refused with their number, or skipped where nobody chose."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unbandit.errors import LogError, ParameterError, shell_option
+from unbandit.log import ActionLog
+from unbandit.log.frames import FrameSource
+from unbandit.log.partial import ThinnedLog, read_bytes, read_or_scan
+from unbandit.log.rounds import collect
+
+TWO_PEOPLE = b"""subject,trial,choice
+x,2,
+x,1,A
+x,3,B
+y,1,NA
+y,2,B
+y,3,A
+y,4,
+"""
+
+
+def test_skipped_rounds_are_no_holes_in_the_numbering():
+    log = ActionLog.from_bytes(TWO_PEOPLE, blank="skip")
+    assert (log.arms, log.demonstrations, log.lengths.tolist()) == (("A", "B"), ("x", "y"), [2, 2])
+    assert log.actions.tolist() == [0, 1, 1, 0]
+    assert log.is_numbered
+    (notice,) = [each for each in log.reading if each.code == "blank-choices"]
+    assert notice.count == 3
+    assert "3 rows without a choice were left out" in notice.message
+
+
+def test_rounds_that_are_missing_besides_stay_missing():
+    data = b"round,arm\n1,A\n2,\n3,B\n4,A\n7,B\n8,\n9,A\n"
+    log = read_bytes(data, blank="skip")
+    assert isinstance(log, ThinnedLog)
+    assert log.numbers.tolist() == [1, 2, 3, 6, 7]
+    with pytest.raises(LogError, match="expected round 5 after round 4"):
+        ActionLog.from_bytes(data, blank="skip")
+
+
+@pytest.mark.parametrize("blank", [None, float("nan")])
+def test_numbers_and_nulls_are_skipped_in_every_batch(blank):
+    frame = pl.DataFrame({"arm": [blank, blank, 1.0, 2.0, blank, 2.0], "reward": [None, None, 0.5, 1.0, None, 0.0]})
+    for rows in (2, 100):
+        log = ActionLog(*collect([FrameSource(frame)], None, None, rows=rows, blank="skip"))
+        assert (log.arms, log.actions.tolist(), log.rewards.tolist()) == (("1", "2"), [0, 1, 1], [0.5, 1.0, 0.0])
+
+
+def test_a_listed_arm_is_a_choice_whatever_it_is_called():
+    log = ActionLog.from_bytes(b"arm\nNA\nB\n", arms=["NA", "B"], blank="skip")
+    assert log.pulls.tolist() == [[1, 1]]
+
+
+def test_nothing_is_said_where_nothing_is_blank():
+    log = ActionLog.from_bytes(b"arm\nA\nB\n", blank="skip")
+    assert [each.code for each in log.reading if each.code == "blank-choices"] == []
+    assert np.array_equal(log.actions, [0, 1])
+
+
+def test_the_refusal_counts_and_names_what_works_for_the_command():
+    with pytest.raises(LogError, match="the first of 2 in 7 rows") as whole:
+        ActionLog.from_bytes(TWO_PEOPLE.replace(b"NA", b"A"))
+    said = whole.value.phrased(shell_option)
+    assert "--blank skip" in said
+    assert "--kept" not in said
+    with pytest.raises(LogError, match="the first of 2 in 7 rows") as partial:
+        read_bytes(TWO_PEOPLE.replace(b"NA", b"A"))
+    assert "--kept" in partial.value.phrased(shell_option)
+
+
+def test_a_missing_round_can_be_ignored():
+    with pytest.raises(LogError, match="expected round 2") as refused:
+        ActionLog.from_bytes(b"trial,choice\n1,A\n3,B\n")
+    assert "--columns round=" in refused.value.phrased(shell_option)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "words"),
+    [
+        (b"arm,reward\nA,1\n,1\nB,0\n", LogError, "expected no reward where there is no choice; 1 row"),
+        (b"subject,arm\nx,A\nx,B\ny,\ny,\n", LogError, 'expected a choice in demonstration "y"'),
+        (b"arm,round\n,1\n,2\n", LogError, "expected a choice in some row"),
+        (b"arm,pulls\nA,4\nB,2\n", ParameterError, "expected only with a log of rounds"),
+    ],
+)
+def test_what_cannot_be_skipped_is_refused(data, error, words):
+    with pytest.raises(error, match=words):
+        ActionLog.from_bytes(data, blank="skip")
+
+
+def test_other_words_are_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes(TWO_PEOPLE)
+    with pytest.raises(ParameterError, match="skip"):
+        ActionLog.read(path, blank="drop")
+    assert read_or_scan(path, blank="skip").lengths.tolist() == [2, 2]
