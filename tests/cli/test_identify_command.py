@@ -134,7 +134,7 @@ def test_rounds_of_hardly_any_probability_are_shown(unbandit, tmp_path):
     made = ub.UCB(alpha=0.0).demonstrate(ub.Instance([1.0, 0.9], 1.0, arms="AB"), 3_000, seed=1)
     made.write(tmp_path / "log.csv")
     done = unbandit("identify", "log.csv", "--candidates", "ucb:alpha=0.9", "--sigma", "0.01", "--particles", "150")
-    assert done.code == 0
+    assert done.code == 4  # and the rule does not fit
     assert "(arm B, 1 in 10^" in done.out
 
 
@@ -172,5 +172,21 @@ def test_where_no_candidate_fits_no_subject_has_values(unbandit, tmp_path):
     rows = "".join(f"{subject},{arm}\n" for subject in "xy" for arm in "AB" * 40)
     (tmp_path / "turns.csv").write_text(f"subject,arm\n{rows}")
     done = unbandit("identify", "turns.csv", "--sigma", "0.5", "--candidates", "uniform", "--particles", "50")
+    assert done.code == 4
     assert "does not look like one that uniform made" in done.out
     assert "worth" not in done.out
+
+
+def test_where_no_candidate_fits_there_are_no_values_and_the_code_is_4(unbandit):
+    rows = "\n".join(["arm", *("A" * 106 + "B" * 100 + "C" * 94)]).encode()
+    asked = ("identify", "-", "--candidates", "uniform,sae", "--sigma", "0.5")
+    done = unbandit(*asked, stdin=rows)
+    assert done.code == 4
+    assert done.out.startswith("None of the candidates made this")
+    assert "worth" not in done.out
+    assert "above 0.999" not in done.out  # a probability among rules of which none fits
+    assert "So no values are given" in done.err
+    in_json = unbandit(*asked, "--json", stdin=rows)
+    said = json.loads(in_json.out)
+    assert (in_json.code, said["verdict"], said["values"], said["averaged"]) == (4, "none fits", None, [])
+    assert said["warnings"][-1]["code"] == "does-not-reproduce"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import typer
 from typer import Option
 
-from unbandit import checks
+from unbandit import checks, formatting
 from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.command import identify_line
@@ -240,7 +240,8 @@ def identify(
     LOG is read as by estimate; the order of its rounds must be known. A candidate with parameters is taken as given;
     the unknown parameters of a bare name are looked for and averaged over; ucb:alpha=0|0.25 sets the values. The answer
     is a rule, or those that the log cannot distinguish, and the values of the arms averaged over what is still
-    possible, with intervals that include the uncertainty about the rule and its parameters.
+    possible, with intervals that include the uncertainty about the rule and its parameters. If no candidate fits the
+    log, no values are shown, and the exit code is 4.
 
     Example:  unbandit identify log.csv --candidates ucb,sae:alpha=0.25,thompson,uniform --sigma 0.5
     """
@@ -266,12 +267,14 @@ def identify(
         return [json.dumps(found, indent=2, allow_nan=False)]
 
     if not printer.deliver(answer, output, as_json, json_pieces=to_json):
+        printer.insist(answer.check, answer.verdict == "none fits")
         return
     out = printer.console()
     if values:
         typer.echo("note: --values is no longer needed: values are always shown.", err=True)
     _print_answer(out, answer, level, tables)
     printer.print_notices(answer.warnings, answer.notes)
+    printer.insist(answer.check, answer.verdict == "none fits")
 
 
 def _value_tables(answer: "Identification", level: float, *, needed: bool) -> "dict[str, polars.DataFrame | None]":
@@ -297,7 +300,7 @@ def _print_answer(
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
     headings = [
         ("candidate", TEXT), ("probability", NUMBER), ("times less probable", NUMBER), ("fits", WORD),
-        ("parameters", TEXT),
+        ("parameters, 95% interval", TEXT),
     ]  # fmt: skip
     possible = [each for each in answer.candidates if each.possible]
     out.print(printer.new_table(headings, map(partial(_candidate, answer), possible)))
@@ -359,10 +362,10 @@ def _candidate(answer: "Identification", candidate: "Contender") -> tuple[str, .
     check = candidate.check
     fits = {"fits": f"fits, {check.chance}", "does not fit": f"no, {check.chance}"}.get(check.verdict, "")
     behind = answer.leading.evidence.value - candidate.evidence.value
-    probability = f"{candidate.probability:.3f}" if candidate.probability >= 0.0005 else "< 0.001"
+    without = answer.question.alone or answer.verdict == "none fits"  # a probability among rules of which none fits
     return (
         short_numbers(candidate.name),
-        "-" if answer.question.alone else probability,
+        "-" if without else formatting.probability(candidate.probability),
         "-" if candidate is answer.leading or behind < 0 else times(behind),
         fits,
         said_of_parameters(candidate),

@@ -346,6 +346,8 @@ def print_misfit(warnings: Sequence[Notice]) -> list[Notice]:
 
 def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> None:
     """Print warnings and notes on the error stream, so that a piped table stays a table; each kind once."""
+    from unbandit.formatting import counted
+
     out, loudness = console(error=True), verbosity()
     notes = [each for each in notes if loudness > 0 or (loudness == 0 and each.code not in ONLY_VERBOSE)]
     for kind, notices in (("warning", warnings), ("note", notes)):
@@ -354,5 +356,6 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
             groups.setdefault(notice.text if notice.code == "reading" else notice.code, []).append(notice)
         for first, *others in groups.values():
             where = f" (demonstration {first.demonstration})" if first.demonstration else ""
-            more = f" The same kind of {kind} for {len(others):,} more." if others else ""
+            are = "is" if len(others) == 1 else "are"
+            more = f" There {are} {counted(len(others), f'more {kind}')} of this kind." if others else ""
             out.print(f"{kind}{printable(where)}: {phrase(first.text, shell_option)}{more}", soft_wrap=True)

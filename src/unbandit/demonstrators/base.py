@@ -102,6 +102,14 @@ class Demonstrator(Rule, ABC):
         return {}
 
     @classmethod
+    def forms(cls, noise: Noise, horizon: int) -> Sequence[Grid]:
+        """Return grids of other forms of the rule, such as one that explores less and less, which `identify` tries too.
+
+        The last parameter of each is one whose values between the ends are considered, on a scale of ratios.
+        """
+        return ()
+
+    @classmethod
     def guesses(cls, noise: Noise, log: ActionLog) -> list[tuple[Self, float]]:
         """Return rules that may have produced a log, each with its prior probability.
 

@@ -1,7 +1,7 @@
 """Epsilon-greedy: mostly the arm that looks best, and now and then any."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -81,6 +81,15 @@ class EpsilonGreedy(RandomisedRule):
     def grid(cls, noise: Noise) -> Grid:
         """Return constant probabilities."""
         return {"epsilon": (0.02, 0.05, 0.1, 0.2, 0.4)}
+
+    @classmethod
+    def forms(cls, noise: Noise, horizon: int) -> Sequence[Grid]:
+        """Return probabilities that fall with the round, from 1 on: as `c / t`, and exponentially."""
+        slowest = 1.0 / max(horizon, 10)
+        return (
+            {"epsilon": (1.0,), "decay": (1.0, max(horizon / 2, 2.0))},
+            {"epsilon": (1.0,), "rate": (slowest, max(0.2, 2 * slowest))},
+        )
 
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:

@@ -1,6 +1,6 @@
 """Softmax (Boltzmann) choice on sample means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -64,6 +64,15 @@ class Softmax(RandomisedRule):
     def grid(cls, noise: Noise) -> Grid:
         """Return temperatures, from a small part of the noise to twice as much."""
         return {"temperature": [noise.deviation * part for part in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)]}
+
+    @classmethod
+    def forms(cls, noise: Noise, horizon: int) -> Sequence[Grid]:
+        """Return temperatures that fall as the root of the round, between a small part of the noise and twice as much.
+
+        They are taken after a few rounds, and at the end.
+        """
+        low, high = 0.1 * noise.deviation * 10**0.5, 2.0 * noise.deviation * max(horizon, 10) ** 0.5
+        return ({"annealing": (0.5,), "temperature": (low, high)},)
 
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:

@@ -13,7 +13,7 @@ from unbandit.demonstrators import RandomisedRule
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.procedures import Anchor, Answer, Request
-from unbandit.formatting import short_numbers
+from unbandit.formatting import probability, short_numbers
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
 from unbandit.inference.conventions import Convention
 from unbandit.inference.hidden import infer_hidden
@@ -252,7 +252,7 @@ def credible_set(chance: NDArray[np.float64], level: float) -> NDArray[np.bool_]
 def best_notice(found: Posterior) -> Notice:
     """Say how sure the best arm is."""
     at = int(found.probability_best.argmax())
-    text = f'"{found.arms[at]}" is the best arm with probability {found.probability_best[at]:.3g}.'
+    text = f'"{found.arms[at]}" is the best arm with probability {probability(found.probability_best[at])}.'
     return Notice("probability-best", text, arm=found.arms[at])
 
 

@@ -25,6 +25,7 @@ from unbandit.identification.candidates import (
     twin_value,
 )
 from unbandit.identification.evidence import (
+    SMALL,
     SURE,
     Contender,
     Decision,
@@ -41,6 +42,7 @@ from unbandit.identification.result import Identification, Surprise, Verdict
 from unbandit.identification.values import (
     RuleValues,
     checked_rule,
+    gaps_from_prior,
     imprecise_values,
     mixed_values,
     said_of_values,
@@ -52,12 +54,11 @@ from unbandit.log import ActionLog
 from unbandit.progress import current_work, interruptible
 
 NEXT = (
-    "Another rule may have made it, or the same in batches or with other rewards, or rounds are missing: name the rule "
-    f"with {option('candidates')}, give {option('sigma')} (or {option('bernoulli')}), or see what `check` says of each "
-    "rule."
+    f"Name the rule with {option('candidates')}, the same in batches too, or give {option('sigma')} (or "
+    f"{option('bernoulli')}); `check` says of each rule whether it fits."
 )
 WHOLE, COMPARED = 1_000, 0.75  # parts of the work, and the share of it that comparing the candidates takes
-MOST_CHECKED, SMALL = 4, 0.03  # candidates that are checked and averaged over, and their least probability
+MOST_CHECKED = 4  # candidates that are checked and averaged over
 
 ONE_NUMBER = (
     "Of two arms an elimination rule shows a single number, when it dropped one of them. Any of these rules may have "
@@ -230,9 +231,13 @@ def _decided(
             at: replace(contenders[at], probability=decision.probabilities[at]) for at in decision.order
         }  # fmt: skip
     left = [at for at in (decision.contenders if fitting else first.contenders) if not fitting or at in fitting]
-    mixed = [(contenders[at], values[at]) for at in left if at in values]
-    possible = [contenders[at].name for at in left if at == left[0] or contenders[at].probability >= SMALL]
-    left = left[:1] if decision.clear else left
+    mixed = [(contenders[at], values[at]) for at in left if fitting and at in values]
+    possible = [at for at in left if at == left[0] or contenders[at].probability >= SMALL]
+    names = [contenders[at].name for at in possible] if fitting else []
+    if decision.clear:
+        left = left[:1]
+    elif len(possible) > 1 and not decision.alike:
+        left = possible
     verdict: Verdict = "identified" if decision.clear else "cannot tell"
     if not fitting:
         verdict = "none fits"
@@ -249,10 +254,12 @@ def _decided(
     notes += _collapsed(ordered)
     notes += [notice for at in left for notice in _twins(request, contenders[at])]
     notes += imprecise_values(mixed)
+    averaged_values = mixed_values(request, mixed) if mixed else None
     if mixed:
         disagreement = said_of_values(request, mixed)
         warnings += [notice for notice in disagreement if notice.code == "rules-disagree"]
         notes += [notice for notice in disagreement if notice.code != "rules-disagree"]
+        notes += gaps_from_prior(request, averaged_values)
     elif len(request.log) > 1 and verdict != "none fits":
         one = option("demonstration", request.log.demonstrations[0])
         text = f"Every demonstration has values of its own. Ask for those of one, as in {one}."
@@ -262,10 +269,10 @@ def _decided(
         candidates=ordered,
         assured=decision.assured,
         left=tuple(contenders[at].name for at in left),
-        averaged=tuple(each.name for each, _ in mixed) or tuple(possible[:MOST_CHECKED]),
+        averaged=tuple(each.name for each, _ in mixed) or tuple(names[:MOST_CHECKED]),
         surprises=tuple(_surprises(request.log, _with_surprise(request, ordered[0]))),
         question=request,
-        values=mixed_values(request, mixed) if mixed else None,
+        values=averaged_values,
         best_by_rule={each.name: request.log.arms[own.best] for each, own in mixed if own.best is not None},
         warnings=tuple(warnings),
         notes=tuple(notes),
@@ -276,7 +283,7 @@ def _none_fits(leading: Contender) -> str:
     """Say that not even the most probable candidate fits, and what to do next."""
     return (
         f"Even {leading.name}, the most probable candidate, does not make such logs ({leading.check.chance}). "
-        f"{leading.check.reason} {NEXT} Do not rely on the values: they hold only if the rule is right."
+        f"{leading.check.reason} So no values are given: they would hold only if the rule were right. {NEXT}"
     )
 
 
@@ -295,7 +302,7 @@ def _contender(
     ]
     return Contender(
         candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), evidence, probability,
-        axis=candidate.axis, twins=candidate.twins,
+        axis=candidate.axis, twins=candidate.twins, forms=candidate.forms,
     )  # fmt: skip
 
 
@@ -348,10 +355,11 @@ def _twins(request: IdentificationRequest, candidate: Contender) -> list[Notice]
     for twin in candidate.twins:
         value = twin_value(twin, probable[0], candidate.axis, max(request.horizons), len(request.log.arms))
         if value is not None and min(known) / STEP <= value <= max(known) * STEP:
-            found.append(f"{short_numbers(str(twin))} is {candidate.name} with {candidate.axis} = {value:.3g}")
+            found.append(f"{candidate.name} with {candidate.axis} = {value:.3g} is {short_numbers(str(twin))}")
     if not found:
         return []
-    return [Notice("same-rule", f"{joined(found, 'and')}: the same rule by another name, which no log can show.")]
+    text = f"{joined(found, 'and')}: the same rule by another name, which therefore has no row in the table."
+    return [Notice("same-rule", text)]
 
 
 def _collapsed(contenders: Sequence[Contender]) -> list[Notice]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ class Candidate:
     conventions: Mapping[int, Convention] = field(default_factory=dict, hash=False)  # of guesses that are not as given
     axis: str | None = None  # the parameter whose values may be refined
     twins: tuple[Demonstrator, ...] = ()  # rules of other names that are this one, with some value of the axis
+    forms: tuple[str, ...] = ()  # parameters that take the place of the axis in guesses that have them
 
     def by_conventions(self, guess: int, others: Sequence[Demonstrator]) -> Candidate:
         """Return the candidate with a guess by other conventions too, which share its probability."""
@@ -76,7 +78,8 @@ class Candidate:
                 place for place, (own, beside) in enumerate(zip(known, around, strict=True))
                 if own >= max(beside, least) and own > -math.inf and beside <= own - drop
             ]  # fmt: skip
-            at = [getattr(self.guesses[guess][0], self.axis) for guess in line]
+            axis = axis_of(self.guesses[line[0]][0], self) or ""
+            at = [getattr(self.guesses[guess][0], axis) for guess in line]
             for peak in sorted(peaks, key=lambda place: -known[place])[:MOST_PEAKS]:
                 left = at[peak - 1] if peak > 0 else at[peak] ** 2 / at[1]
                 right = at[peak + 1] if peak + 1 < len(at) else at[peak] ** 2 / at[-2]
@@ -84,7 +87,7 @@ class Candidate:
                 for other in (left, right):
                     with suppress(ParameterError):
                         between = math.sqrt(at[peak] * other)
-                        added[type(rule)(**(rule.model_dump() | {self.axis: between}))] = None
+                        added[type(rule)(**(rule.model_dump() | {axis: between}))] = None
         both = replace(self, guesses=(*self.guesses, *((rule, 0.0) for rule in added)))
         return both._weighted()
 
@@ -103,21 +106,23 @@ class Candidate:
 
     def _lines(self) -> list[list[int]]:
         """Return the places of guesses that differ in the axis alone, in its order; of two or more."""
-        lines: dict[str, list[int]] = {}
+        lines: dict[tuple[str, str], list[int]] = {}
         for at, (rule, _) in enumerate(self.guesses):
-            lines.setdefault(str(rule.model_dump(exclude={self.axis or ""})), []).append(at)
-        order = [sorted(line, key=lambda at: getattr(self.guesses[at][0], self.axis or "")) for line in lines.values()]
+            axis = axis_of(rule, self) or ""
+            lines.setdefault((axis, str(rule.model_dump(exclude={axis}))), []).append(at)
+        order = [sorted(line, key=lambda at: getattr(self.guesses[at][0], axis)) for (axis, _), line in lines.items()]
         return [line for line in order if len(line) > 1]
 
     def _weighted(self) -> Candidate:
-        """Weigh the guesses of each line by what they stand for, on a scale of ratios; lines are equally likely."""
-        lines, weights = self._lines(), np.array([weight for _, weight in self.guesses])
-        for line in lines:
-            place = np.log([getattr(self.guesses[at][0], self.axis or "") for at in line])
+        """Weigh the guesses of each line by what they stand for, on a scale of ratios; a line keeps its probability."""
+        weights = np.array([weight for _, weight in self.guesses])
+        for line in self._lines():
+            axis = axis_of(self.guesses[line[0]][0], self) or ""
+            place = np.log([getattr(self.guesses[at][0], axis) for at in line])
             edges = np.concatenate([place[:1], (place[1:] + place[:-1]) / 2, place[-1:]])
             cells = np.diff(edges)
             cells[[0, -1]] *= 2  # the outermost values stand for as much on their other side
-            weights[line] = cells / cells.sum() / len(lines)
+            weights[line] = cells / cells.sum() * weights[line].sum()
         return replace(
             self, guesses=tuple((rule, float(w)) for (rule, _), w in zip(self.guesses, weights, strict=True))
         )
@@ -149,11 +154,25 @@ MOST_PEAKS = 2  # of a line of values, around which more are tried
 STEP, RANDOMISED_STEP, BEYOND = math.sqrt(2.0), 2.0, 2.0  # ratio of neighbours on a line, and how far beyond a grid
 
 
-def with_lines(candidate: Candidate, noise: Noise) -> Candidate:
+def axis_of(rule: Demonstrator, of: Candidate | Any) -> str | None:
+    """Return the parameter along which a guess of a candidate or contender has neighbours: a form's own, if it has one.
+
+    Examples
+    --------
+    >>> from unbandit import EpsilonGreedy
+    >>> falling = Candidate("epsilon-greedy", (), axis="epsilon", forms=("decay", "rate"))
+    >>> axis_of(EpsilonGreedy(epsilon=1, decay=20), falling), axis_of(EpsilonGreedy(), falling)
+    ('decay', 'epsilon')
+    """
+    return next((name for name in of.forms if getattr(rule, name, None) is not None), of.axis)
+
+
+def with_lines(candidate: Candidate, noise: Noise, log: ActionLog) -> Candidate:
     """Let a rule whose parameters nobody gave have a line of values of the parameter that nobody knows.
 
     It spans what its `grid` does and more. The exponent of the paper's width and its scale are one factor at one
-    horizon, so that a single exponent is considered; nearly so are the range and the error probability of LilUCB.
+    horizon, so that a single exponent is considered; nearly so are the range and the error probability of LilUCB. A
+    rule's other `forms` have lines too, and half of its probability.
     """
     first = candidate.guesses[0][0]
     grid = type(first).grid(noise)
@@ -162,14 +181,39 @@ def with_lines(candidate: Candidate, noise: Noise) -> Candidate:
         return candidate
     low, high = min(grid[axis]) / BEYOND, max(grid[axis]) * BEYOND
     step = RANDOMISED_STEP if isinstance(first, RandomisedRule) or axis == "exploration" else STEP
-    number = math.ceil(math.log(high / low) / math.log(step) - 1e-9) + 1
-    others = {name: values for name, values in grid.items() if name not in (axis, *ABSORBED.get(axis, ()))}
-    rules = []
-    for values in product(*others.values()):
-        for value in np.geomspace(low, high, number).tolist():
-            with suppress(ParameterError):
-                rules.append(type(first)(**dict(zip(others, values, strict=True)), **{axis: value}))
-    return replace(candidate, guesses=tuple((rule, 1 / len(rules)) for rule in rules), axis=axis)
+    opening = {"initial": (0,)} if _without_opening(first, log) else {}
+    lines = _combined(type(first), {**grid, **opening, axis: _geometric(low, high, step)}, ABSORBED.get(axis, ()))
+    others, own = list[Demonstrator](), set[str]()
+    for form in type(first).forms(noise, int(log.lengths.max())):
+        last = list(form)[-1]
+        spread = _geometric(min(form[last]), max(form[last]), step)
+        others += _combined(type(first), {**form, **opening, last: spread})
+        own |= {last} - {axis}
+    weight = 0.5 if others else 1.0
+    guesses = [(rule, weight / len(lines)) for rule in lines] + [(rule, 0.5 / len(others)) for rule in others]
+    return replace(candidate, guesses=tuple(guesses), axis=axis, forms=tuple(sorted(own)))
+
+
+def _geometric(low: float, high: float, step: float) -> list[float]:
+    """Return values from one end to the other whose ratios are about a step."""
+    return list(np.geomspace(low, high, math.ceil(math.log(high / low) / math.log(step) - 1e-9) + 1).tolist())
+
+
+def _combined(kind: type[Demonstrator], grid: Mapping[str, Sequence[Any]], absorbed: Sequence[str] = ()) -> list[Any]:
+    """Return the rules with every combination of a grid's values; those that are refused are left out."""
+    rules, names = [], [name for name in grid if name not in absorbed]
+    for values in product(*(grid[name] for name in names)):
+        with suppress(ParameterError):
+            rules.append(kind(**dict(zip(names, values, strict=True))))
+    return rules
+
+
+def _without_opening(rule: Demonstrator, log: ActionLog) -> bool:
+    """Return whether a log refutes that the rule pulled every arm in turn first, and the rule can do without."""
+    arms = len(log.arms)
+    heads = (log.demonstration(which)[:arms] for which in range(len(log)))
+    in_turn = all(np.unique(head).size == head.size for head in heads)
+    return isinstance(rule, RandomisedRule) and rule.initial == 1 and not in_turn
 
 
 PROBES = ((1, 10), (3, 20), (5, 100), (40, 100), (7, 1_000), (900, 1_000))  # pulls and rounds of compared indices
@@ -257,7 +301,7 @@ def candidates_for(
     if not candidates:
         raise ParameterError("expected one rule or more, as in ucb,thompson; got none.", parameter="candidates")
     if lines and not isinstance(specs, Mapping):
-        candidates = [with_lines(each, noise) if ":" not in each.name else each for each in candidates]
+        candidates = [with_lines(each, noise, log) if ":" not in each.name else each for each in candidates]
     if lines and specs is None:
         candidates = _without_twins(candidates, int(log.lengths.max()), len(log.arms))
     return tuple(candidates), notes

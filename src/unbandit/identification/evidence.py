@@ -53,6 +53,7 @@ MOST_SCATTER = 2.0  # of the logarithms of few predictions: one that is far behi
 REFINED = 8.0  # nats behind the best, up to which values between those of a grid are tried
 COARSELY_REFINED, SHARP = 30.0, 2.0  # the same for lines with few values, and nats from one to the next that are many
 KNOWN = 0.25  # an error, as a logarithm, that more particles need not reduce
+SMALL = 0.03  # the probability from which on a candidate counts as possible: it is named, checked and averaged over
 SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo error held against it, to be identified
 
 FISHER = (2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148)
@@ -163,6 +164,7 @@ class Contender:
     check: Check = UNCHECKED  # whether it fits, where it was still possible by its evidence
     axis: str | None = None  # the parameter that has a line of values
     twins: tuple[Demonstrator, ...] = ()  # rules of other names that are this one, with some value of the axis
+    forms: tuple[str, ...] = ()  # parameters that take the place of the axis in guesses that have them
 
     @property
     def possible(self) -> bool:
@@ -408,7 +410,7 @@ def _drop_others(
         if each.rounds is not None and each.value > -math.inf:
             tens = (evidences[best].value - each.value) / math.log(10)
             evidences[key] = LogEvidence.impossible(
-                f"its first {counted(heat.rounds, 'round')} are 10^{tens:.0f} times as probable under "
+                f"the first {counted(heat.rounds, 'round')} are 10^{tens:.0f} times as probable under "
                 f"{candidates[best[0]].name}."
             )
 

@@ -10,7 +10,7 @@ from unbandit import checks, formatting
 from unbandit.errors import Audience, Notice, NotIdentifiable, python_option
 from unbandit.fit import Check
 from unbandit.formatting import json_number
-from unbandit.identification.evidence import Contender, IdentificationRequest
+from unbandit.identification.evidence import SMALL, Contender, IdentificationRequest
 from unbandit.identification.values import mixed_values, values_under
 from unbandit.inference import Posterior
 from unbandit.instance import Bernoulli
@@ -55,7 +55,7 @@ class Identification(Finding):
         The names of those that values are averaged over: all that are still probable, also where one is identified.
     values
         The posterior of every mean, averaged over these candidates and over their unknown parameters; None if the log
-        says nothing about them, or has several demonstrations.
+        says nothing about them, if no candidate fits, or if there are several demonstrations.
     best_by_rule
         The arm that is probably the best under each of the candidates whose values are averaged, if one is.
     surprises
@@ -142,6 +142,9 @@ class Identification(Finding):
             return f"none of the candidates made this: even {leading.name}, the most probable, does not make such logs"
         if len(self.left) == 1:
             return f"{leading.name} is the most probable candidate, but it was not checked whether it makes such logs"
+        if all(self[name].probability < SMALL for name in self.left[1:]):
+            others = formatting.joined(self.left[1:], "and")
+            return f"{leading.name} is the most probable candidate, but the Monte-Carlo error does not exclude {others}"
         return f"this log cannot distinguish between {formatting.joined(self.left)}"
 
     def posterior(self, name: str | None = None, *, demonstration: int = 0, draws: int = 1_000) -> Posterior:
@@ -175,7 +178,7 @@ class Identification(Finding):
 
         None where the log says nothing about the means.
         """
-        if len(self.question.log) == 1:
+        if len(self.question.log) == 1 or self.verdict == "none fits":
             return self.values
         checks.whole("demonstration", which, 0, len(self.question.log) - 1)
         probable = [self[name] for name in self.averaged]

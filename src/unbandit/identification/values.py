@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, EliminationRule
-from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError
+from unbandit.demonstrators.family import limits_of
+from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.fit import Check
-from unbandit.formatting import quoted
+from unbandit.formatting import counted, joined, quoted
+from unbandit.identification.candidates import axis_of
 from unbandit.identification.evidence import CLOUDS, Contender, Guess, Heat, IdentificationRequest, log_evidence
 from unbandit.inference import Posterior, infer
 from unbandit.inference.check import AnsweredMeans, check_log
@@ -36,6 +38,8 @@ FINE, ENOUGH, ANEW = 5, 6, 9  # such values at a time, those near the top that a
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96
+PRIOR_DRAWS, OF_PRIOR = 4_000, 2 / 3  # of the prior, and the part of its gaps' interval above which one is the prior's
+MOST_NAMED = 5  # arms in a sentence
 DIFFER = frozenset({"clouds-differ", "evidence-differs"})  # what asks for more particles
 
 
@@ -83,6 +87,7 @@ class ParameterLine:
     rules: list[Demonstrator]
     shares: list[float]  # of the candidate's probability
     curve: ParameterCurve | None = None  # of all values that are possible, where there is one
+    axis: str | None = None  # the parameter's name
 
     def values(self, axis: str) -> NDArray[np.float64]:
         """Return the parameter of each rule, as a column."""
@@ -107,7 +112,7 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
                 reason = reason or refusal.text
         if own:
             bounded = isinstance(request.prior, BetaPrior)
-            mixed.append(_line_draws(line, candidate.axis, own, number, generator, bounded=bounded))
+            mixed.append(_line_draws(line, line.axis, own, number, generator, bounded=bounded))
     if found is None:
         return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
     return RuleValues(np.concatenate(mixed, axis=1), found, by_rule=tuple(parts))
@@ -133,8 +138,9 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
     """
     lines: dict[str, list[Guess]] = {}
     for guess in candidate.guesses:
-        own = {candidate.axis} if candidate.axis is not None else set()
-        lines.setdefault(str(guess.rule.model_dump(exclude=own)) if own else str(guess.rule), []).append(guess)
+        axis = axis_of(guess.rule, candidate)
+        own = f"{axis}: {guess.rule.model_dump(exclude={axis})}" if axis is not None else str(guess.rule)
+        lines.setdefault(own, []).append(guess)
     most = MOST_CHEAP if _is_quick(candidate.guesses[0].rule) else MOST_RULES
     probable: list[ParameterLine] = []
     for line in sorted(lines.values(), key=lambda line: -sum(guess.share for guess in line))[:MOST_RULES]:
@@ -142,12 +148,13 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
         if share < SMALLEST_SHARE:
             continue
         count = max(1, math.ceil(most * candidate.probability * share - 1e-9))
-        along = _along(request, line, candidate.axis, count) if candidate.axis is not None and len(line) > 1 else None
+        axis = axis_of(line[0].rule, candidate)
+        along = _along(request, line, axis, count) if axis is not None and len(line) > 1 else None
         if along is None:
-            probable.append(ParameterLine([guess.rule for guess in line], [guess.share for guess in line]))
+            probable.append(ParameterLine([guess.rule for guess in line], [guess.share for guess in line], axis=axis))
         else:
             rules, curve = along
-            probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), curve))
+            probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), curve, axis))
     return probable
 
 
@@ -296,22 +303,78 @@ def said_of_values(
     return []
 
 
-def said_of_parameters(candidate: Contender) -> str:
-    """Write a candidate's most probable parameters, with the range of those that are probable.
+def gaps_from_prior(request: IdentificationRequest, values: Posterior | None) -> list[Notice]:
+    """Name the arms whose gaps are little but the prior's: their intervals are about as wide without the log."""
+    if values is None or len(values.arms) < 2:
+        return []
+    generator = np.random.default_rng([request.seed, 6])
+    drawn = request.prior.draw(generator, (PRIOR_DRAWS, len(values.arms)))
+    low, high = np.quantile(np.sort(drawn.max(axis=1, keepdims=True) - drawn, axis=1)[:, 1:], INTERVAL)
+    ends = np.quantile(values.gaps.reshape(-1, len(values.arms)), INTERVAL, axis=0)
+    named = [arm for arm, width in zip(values.arms, ends[1] - ends[0], strict=True) if width > OF_PRIOR * (high - low)]
+    if not named:
+        return []
+    which, comes, of = "The gaps", "come", "their intervals are"
+    if len(named) == 1:
+        which, comes, of = "The gap", "comes", "its interval is"
+    shown = [quoted(arm) for arm in named[:MOST_NAMED]]
+    more = [counted(len(named) - MOST_NAMED, "more arm")] if len(named) > MOST_NAMED else []
+    text = (
+        f"{which} of {joined([*shown, *more])} {comes} mostly from the prior: {of} nearly as wide as without the log. "
+        f"Give a prior that you believe in, with {option('prior')}."
+    )
+    return [Notice("gaps-from-prior", text, arm=named[0])]
 
-    Like `scale 1.41 (1.19 to 1.68)`; nothing where none are unknown. A rule's own sigma is what it believes of the
-    rewards, not what they have.
+
+def said_of_parameters(candidate: Contender) -> str:
+    """Write a candidate's probable parameters, like `scale 1.41 (1.19 to 1.68)`: a median with a 95% interval.
+
+    The interval comes from the evidence of each value, which stands for those up to halfway to its neighbours. Of a
+    parameter with a few values alone, the probable ones are named. A rule's own sigma is what it believes of the
+    rewards, not what they have. A bare name of which a single rule is left has what is unusual about that.
     """
+    if not candidate.possible:
+        return ""
+    first, kind = candidate.guesses[0].rule, type(candidate.guesses[0].rule)
     every = [guess.rule.model_dump() for guess in candidate.guesses]
-    probable = [each for each, guess in zip(every, candidate.guesses, strict=True) if guess.share >= SMALLEST_SHARE]
+    if len(every) == 1 and ":" not in candidate.name:
+        usual = {name: field.default for name, field in kind.model_fields.items() if name not in ("noise", "sigma")}
+        every += [every[0] | {name: default for name, default in usual.items() if isinstance(default, float | str)}]
+    axis = axis_of(first, candidate)
+    form = [guess for guess in candidate.guesses if axis_of(guess.rule, candidate) == axis]
+    probable = [guess for guess in form if guess.share >= SMALLEST_SHARE] or form[:1]
     written = []
-    for key, value in every[0].items() if candidate.possible else ():
-        if len({str(each[key]) for each in every}) == 1:
+    for key in kind.model_fields:
+        if getattr(first, key) is None or len({str(each[key]) for each in every}) == 1:
             continue
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            values = [each[key] for each in probable]
-            spread = f" ({min(values):.3g} to {max(values):.3g})" if min(values) < max(values) else ""
-            written.append(f"{'believed sigma' if key == 'sigma' else key} {value:.3g}{spread}")
+        called = "believed sigma" if key == "sigma" else key
+        if key == axis and len(form) > 1:
+            low, middle, high = _axis_quantiles(form, key)
+            written.append(f"{called} {middle:.3g} ({low:.3g} to {high:.3g})")
         else:
-            written.append(f"{key} {' or '.join(dict.fromkeys(str(each[key]) for each in probable))}")
+            values = dict.fromkeys(getattr(guess.rule, key) for guess in probable)
+            written.append(f"{called} {' or '.join(_said_value(value) for value in values)}")
     return ", ".join(written)
+
+
+def _said_value(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _axis_quantiles(form: Sequence[Guess], axis: str) -> list[float]:
+    """Return the ends of a 95% interval and the median of a parameter that has a line of values.
+
+    On a scale of ratios the probability of a value is spread evenly up to halfway to its neighbours; beyond the
+    outermost ones by as much, but not beyond what the rule takes.
+    """
+    shares: dict[float, float] = {}
+    for guess in form:
+        place = math.log(getattr(guess.rule, axis))
+        shares[place] = shares.get(place, 0.0) + guess.share
+    at = np.array(sorted(shares))
+    middle = (at[1:] + at[:-1]) / 2
+    edges = np.concatenate([[at[0] - (middle[0] - at[0])], middle, [at[-1] + (at[-1] - middle[-1])]])
+    below = np.concatenate([[0.0], np.cumsum([shares[place] for place in at.tolist()])])
+    _, most = limits_of(type(form[0].rule), axis)
+    ends = np.exp(np.interp([INTERVAL[0], 0.5, INTERVAL[1]], below / below[-1], edges))
+    return [float(each) for each in np.minimum(ends, math.inf if most is None else most)]

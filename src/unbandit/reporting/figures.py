@@ -18,7 +18,7 @@ from unbandit.estimators.arguments import DRAWING
 from unbandit.estimators.learning_curve import LearningCurve, learning_curve
 from unbandit.estimators.stretches import Stretches
 from unbandit.estimators.switching_moment import SwitchingMoment, switching_moment, switching_rounds
-from unbandit.formatting import counted, interval, number, quoted, share
+from unbandit.formatting import counted, interval, number, probability, quoted, share
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
 from unbandit.reporting.sentence import reported_estimate
@@ -389,7 +389,7 @@ def _densities(data: FigureData) -> ReportFigure:
     for arm in np.argsort(-chance, kind="stable")[:3].tolist():
         alt += (
             f" {quoted(posterior.arms[arm])}: {share(level)} between {number(low[arm], 3)} and {number(high[arm], 3)}, "
-            f"best with probability {number(chance[arm], 3)}."
+            f"best with probability {probability(chance[arm])}."
         )
     return as_figure(
         lambda: _labelled(plots.densities(posterior, gaps=gaps, truth=data.truth or None, unit=data.factor), "x", data),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.estimators.diagnostics import demonstrations_behind
-from unbandit.formatting import interval, listed, number, quoted, share
+from unbandit.formatting import interval, listed, number, probability, quoted, share
 from unbandit.result import BEST, ArmEstimate, Estimate, Quantity, shown_quantity
 
 DOUBTS = frozenset({"does-not-fit", "late-arm", "not-reconsidered", "opening", "order-broken", "strained"})
@@ -176,8 +176,7 @@ def _chance(answer: Estimate, best: str) -> str:
     if answer.method != "posterior" or not answer.posteriors:
         return ""
     posterior = answer.posteriors[0]
-    probability = float(posterior.probability_best[posterior.arms.index(best)])
-    return f" with probability {'more than 0.999' if probability > 0.999 else number(probability, 3)}"
+    return f" with probability {probability(float(posterior.probability_best[posterior.arms.index(best)]))}"
 
 
 def _best_of(arms: int) -> str:

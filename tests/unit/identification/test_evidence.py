@@ -170,7 +170,7 @@ def test_all_are_compared_on_the_beginning_and_few_on_the_whole(made_up):
     assert (kept.value, dropped.value) == (pytest.approx(-20.0), -math.inf)
     assert (
         dropped.reason
-        == "its first 250 rounds are 10^17 times as probable under ucb:alpha=0.0,scale=1.4142135623730951."
+        == "the first 250 rounds are 10^17 times as probable under ucb:alpha=0.0,scale=1.4142135623730951."
     )
 
 

@@ -132,7 +132,7 @@ def test_a_rule_of_another_name_that_is_the_same_is_named_where_its_parameters_a
         )
     (notice,) = said[0.5]
     assert notice.code == "same-rule"
-    assert "is ucb1 with exploration = 0.5" in notice.message
+    assert notice.message.startswith("ucb1 with exploration = 0.5 is klucb")
     assert not said[4.0]
 
 
@@ -165,9 +165,12 @@ def test_a_record_that_the_winner_does_not_reproduce():
         found = ub.identify(log, "uniform,sae", sigma=0.5)
     assert (found.verdict, found.winner, found.leading.name) == ("none fits", None, "uniform")
     assert "none of the candidates made this" in found.answer()
+    assert (found.values, found.value_table(), found.to_dict()["values"]) == (None, None, None)
+    assert found.averaged == ()
+    assert "no values are given" in found.warnings[-1].message
     tails = {row.name: row.tail for row in found.check.statistics}
     assert tails["switches"] < 0.01 < tails["pulls, rank 1"]
-    assert "see what `check` says of each rule" in found.warnings[-1].message
+    assert "`check` says of each rule" in found.warnings[-1].message
 
 
 def test_unknown_parameters_are_averaged_and_carried_into_the_intervals():
@@ -222,7 +225,8 @@ def test_values_reach_as_far_as_the_parameter_does(monkeypatch):
     places = np.linspace(-2.0, 2.0, 81)[:, None]
     weights = np.exp(-0.5 * np.square(places[:, 0] / width))
     rules, scale = [ub.SAE(scale=math.exp(x)) for x in (0.0, -0.5, 0.5)], SimpleNamespace(axis="scale")
-    line = values.ParameterLine(rules, [1 / 3] * 3, values.ParameterCurve(np.exp(places), weights / weights.sum()))
+    curve = values.ParameterCurve(np.exp(places), weights / weights.sum())
+    line = values.ParameterLine(rules, [1 / 3] * 3, curve, "scale")
     monkeypatch.setattr(values, "probable_lines", lambda request, candidate: [line])
 
     def posterior(request, which, rule, draws):
