@@ -205,8 +205,9 @@ def test_a_disk_that_fills_up_leaves_the_old_file_as_it_was(script, tmp_path, na
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096)),
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith(f"unbandit: {name}: could not be written: ")
-    assert "File too large" in done.stderr
+    last = done.stderr.splitlines()[-1]  # with an empty cache, kernels are compiled before
+    assert last.startswith(f"unbandit: {name}: could not be written: ")
+    assert "File too large" in last
     assert (tmp_path / name).read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "log.csv"])
 

@@ -23,7 +23,7 @@ from unbandit.log.partial import FAR_OFF, IMPROBABLE, PartialLog, ThinnedLog
 from unbandit.progress import current_work
 
 HIDDEN_SHARE, MOST_HIDDEN = 3, 3_000  # times as many particles as of a whole log, as none looks ahead; and their most
-UNSETTLED, MORE = 0.5, 4  # deviation of the clouds' log evidences from which on they have so many times more particles
+UNSETTLED, MORE = 0.5, 4  # deviation of the clouds' log evidences that takes so many times as many particles
 LEAST_KEPT, LEAST_AFTER = 0.1, 0.5  # shares of a run that must be there: kept at random (as measured), after its start
 
 
@@ -223,17 +223,18 @@ def infer_hidden(
     It takes a round to be missing whatever arm was pulled in it. Arguments as for `infer`.
     """
     total, arms = int(log.lengths[which]), log.arms
-    number = particles or min(HIDDEN_SHARE * particles_for(total), MOST_HIDDEN)
+    begun = isinstance(log, PartialLog)  # what came before shows in nothing but counts
+    number = particles or min(HIDDEN_SHARE * particles_for(total), MOST_HIDDEN) * (MORE if begun else 1)
     belief = belief_of(prior, len(arms), noise, anchor)
     task = HiddenRun(log, which, rule, belief, horizon, number, seed)
-    one_run = isinstance(log, PartialLog) or log.numbers is not None  # otherwise clouds are of different runs
+    one_run = begun or log.numbers is not None  # otherwise clouds are of different runs
 
     def filtered() -> list[FilterPass]:
         with current_work().stage("Filtering", clouds * task.particles * total):
             return checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
 
     passes = filtered()
-    if particles is None and one_run and np.std([_log_evidence(each) for each in passes]) > UNSETTLED:
+    if particles is None and one_run and not begun and np.std([_log_evidence(each) for each in passes]) > UNSETTLED:
         number *= MORE
         task = replace(task, particles=number)
         passes = filtered()

@@ -139,7 +139,10 @@ def _compile_alone(compile_kernel: Callable[[Any], Any], path: Path) -> Callable
     def compile_or_load(signature: Any) -> Any:
         # The lock of this process comes first: a thread that holds it may need this kernel for one that calls it.
         with global_compiler_lock, _locked(path):
-            return compile_kernel(signature)
+            try:
+                return compile_kernel(signature)
+            except OSError:  # a full disk: it was compiled and could not be kept
+                return compile_kernel(signature)
 
     return compile_or_load
 

@@ -15,6 +15,7 @@ import pytest
 
 from unbandit.kernels import compile
 from unbandit.kernels.compile import cache_directory, can_be_trusted, compiled, digest_of
+from unbandit.tape import Tape
 
 
 def test_the_digest_follows_the_contents(tmp_path):
@@ -128,6 +129,19 @@ def test_of_two_processes_that_need_a_kernel_one_compiles_it(tmp_path):
     command = [sys.executable, "-c", program]
     started = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert sorted(process.communicate()[0].strip() for process in started) == ["0", "0", "1"]
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.name == "nt", reason="the size of files is not limited on Windows")
+def test_kernels_work_where_the_disk_is_full(tmp_path):
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096)); "
+        "from unbandit.tape import Tape; print(Tape(1).words(0, 0, 1))"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(Tape(1).words(0, 0, 1))
+    assert not [path for path in tmp_path.rglob("*.nbc") if path.stat().st_size]
 
 
 def test_the_setting_of_numba_is_given_back():
