@@ -116,7 +116,7 @@ def test_a_start_in_mid_run_is_read_as_by_counting_every_way_to_it(text, counts)
 
 
 def test_a_start_in_mid_run_with_its_counts_in_estimate_and_posterior():
-    rule = ub.Softmax(temperature=0.3)
+    rule = ub.Thompson(sigma=0.5)
     whole = rule.demonstrate(INSTANCE, 150, seed=2).demonstration(0)
     rows = ub.ActionLog.from_codes(np.ascontiguousarray(whole[30:]), INSTANCE.arms)
     before = dict(zip(INSTANCE.arms, np.bincount(whole[:30], minlength=3).tolist(), strict=True))
