@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 import shell
 
 import unbandit as ub
+from unbandit.cli import output as printer
+from unbandit.errors import Notice
+from unbandit.estimators.posterior import best_notice
 
 refused, unbandit = shell.refused, shell.unbandit
 
@@ -190,3 +195,13 @@ def test_where_no_candidate_fits_there_are_no_values_and_the_code_is_4(unbandit)
     said = json.loads(in_json.out)
     assert (in_json.code, said["verdict"], said["values"], said["averaged"]) == (4, "none fits", None, [])
     assert said["warnings"][-1]["code"] == "does-not-reproduce"
+
+
+def test_more_notes_of_a_kind_are_counted_and_probabilities_are_written_one_way(capsys):
+    printer.print_notices([], [Notice("same-rule", "a."), Notice("same-rule", "b.")])
+    printer.print_notices([Notice("strained", "c.")] * 3)
+    said = capsys.readouterr().err
+    assert "note: a. There is 1 more note of this kind." in said
+    assert "warning: c. There are 2 more warnings of this kind." in said
+    sure = SimpleNamespace(arms=("A", "B"), probability_best=np.array([1.0, 0.0]))
+    assert best_notice(sure).text == '"A" is the best arm with probability above 0.999.'

@@ -32,8 +32,8 @@ def falling_epsilon(means, rounds, constant, seed):
 
 
 def test_a_falling_epsilon_is_found_though_nobody_named_it():
-    log = falling_epsilon([1.0, 0.5, 0.2], 900, 20.0, seed=2)
-    found = ub.identify(log, "thompson,epsilon-greedy", sigma=0.5, particles=60)
+    log = falling_epsilon([1.0, 0.5, 0.2], 490, 20.0, seed=2)
+    found = ub.identify(log, "thompson:sigma=0.5,epsilon-greedy", sigma=0.5, particles=60)
     assert (found.verdict, found.winner) == ("identified", "epsilon-greedy")
     rule = found.leading.guesses[0].rule
     assert (rule.epsilon, rule.rate) == (1.0, None)
@@ -85,6 +85,8 @@ def test_the_headline_names_what_is_as_probable_as_the_values_need():
     close = decided({"moss": 0.99, "ucb": 0.01})
     assert isinstance(close, Identification)
     assert close.left == ("moss", "ucb")
+    said = "moss is the most probable candidate, but the Monte-Carlo error does not exclude ucb"
+    assert (close.verdict, close.answer()) == ("cannot tell", said)
 
 
 def test_parameters_have_an_interval_that_reaches_between_the_values_of_a_grid():
