@@ -39,7 +39,7 @@ LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parame
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96
 PRIOR_DRAWS, OF_PRIOR = 4_000, 2 / 3  # of the prior, and the part of its gaps' interval above which one is the prior's
-MOST_NAMED = 5  # arms in a sentence
+MOST_NAMED, MOST_ALLOWED = 5, 50.0  # arms in a sentence, and of an error, as a logarithm
 DIFFER = frozenset({"clouds-differ", "evidence-differs"})  # what asks for more particles
 
 
@@ -365,12 +365,14 @@ def _axis_quantiles(form: Sequence[Guess], axis: str) -> list[float]:
     """Return the ends of a 95% interval and the median of a parameter that has a line of values.
 
     On a scale of ratios the probability of a value is spread evenly up to halfway to its neighbours; beyond the
-    outermost ones by as much, but not beyond what the rule takes.
+    outermost ones by as much, but not beyond what the rule takes. A value that may be as probable as the first one, as
+    far as the Monte-Carlo error shows, counts as much.
     """
-    shares: dict[float, float] = {}
+    shares, top = dict[float, float](), max(guess.evidence.value for guess in form)
     for guess in form:
         place = math.log(getattr(guess.rule, axis))
-        shares[place] = shares.get(place, 0.0) + guess.share
+        allowed = min(guess.evidence.error, top - guess.evidence.value, MOST_ALLOWED)
+        shares[place] = shares.get(place, 0.0) + guess.share * math.exp(allowed)
     at = np.array(sorted(shares))
     middle = (at[1:] + at[:-1]) / 2
     edges = np.concatenate([[at[0] - (middle[0] - at[0])], middle, [at[-1] + (at[-1] - middle[-1])]])

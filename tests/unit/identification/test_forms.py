@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -99,6 +100,11 @@ def test_parameters_have_an_interval_that_reaches_between_the_values_of_a_grid()
     assert float(high) == pytest.approx(0.1 * math.sqrt(2), rel=0.03)
     at_its_end = said_of_parameters(contender("epsilon-greedy", 1.0, rules, (0.0, 0.0, 1.0), axis="epsilon"))
     assert float(at_its_end.split()[-1].rstrip(")")) > 0.25
+    shaky = replace(KNOWN, value=-14.0, error=4.0)  # a value that the error alone puts behind counts as the first does
+    sure = contender("epsilon-greedy", 1.0, rules, (0.97, 0.015, 0.015), axis="epsilon")
+    unsure = replace(sure, guesses=(sure.guesses[0], *(replace(each, evidence=shaky) for each in sure.guesses[1:])))
+    ends = [said_of_parameters(each).split()[-1].rstrip(")") for each in (sure, unsure)]
+    assert float(ends[0]) < 0.15 < 0.2 < float(ends[1])
     largest = [ub.EpsilonGreedy(epsilon=value) for value in (1.0, 0.5)]
     assert said_of_parameters(contender("x", 1.0, largest, (1.0, 0.0), axis="epsilon")).endswith("to 1)")
 
