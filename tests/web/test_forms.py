@@ -435,3 +435,10 @@ def test_examples_are_answered_with_the_numbers_they_were_made_with() -> None:
         rule = read_rule(example.form)
         assert rule is not None
         assert "fit" not in rule
+
+
+def test_people_are_not_combined_and_each_their_own():
+    assert read_options({"population": "on"}) == {"population": True}
+    with pytest.raises(FieldErrors) as refused:
+        read_options({"population": "on", "pool": "on"})
+    assert set(refused.value.errors) == {"population"}

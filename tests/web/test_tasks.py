@@ -216,3 +216,19 @@ def test_a_report_with_fitted_numbers_quotes_them_as_fit() -> None:
     assert _without_idle_seed("softmax:temperature=fit", {"seed": 3}) == {"seed": 3}
     assert _quick("ucb:scale=1", {})
     assert not _quick("ucb:scale=fit", {})
+
+
+def test_people_have_numbers_of_their_own_on_the_page():
+    rows = ["subject,choice,reward"]
+    for person in range(3):
+        actions = ub.LearningSoftmax(rate=0.3, temperature=0.4).demonstrate(
+            ub.Instance([0.8, 0.2], ub.Bernoulli()), horizon=30, seed=person
+        ).actions  # fmt: skip
+        rows += [f"P{person},{action},{int(action == 0)}" for action in actions.tolist()]
+    upload = Upload("people.csv", data="\n".join(rows).encode())
+    given = {"bernoulli": True, "best_mean": 1.0}
+    made = tasks.TASKS["population"](upload, ReadAs(), "learning-softmax:fit", given, Limits(), nothing)
+    assert "Among 3 participants the rate of a typical one is" in made.main
+    assert "report people.csv --rule learning-softmax --population --bernoulli" in made.main
+    assert "Not used: the field &#34;The best arm&#39;s value&#34;" in made.main
+    assert {"people.csv", "arms.csv", "population.json", "report.html"} <= {each.name for each in made.downloads}

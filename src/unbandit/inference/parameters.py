@@ -32,6 +32,7 @@ from unbandit.inference.rivals import predicts
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.inference.surface import (
     CLOUDS,
+    LEAST,
     LEAST_ERROR,
     WINDOW,
     Cells,
@@ -65,6 +66,8 @@ FILTERS = 2  # such clouds that filter under each value near the top
 SPOTS, AMONG = np.linspace(-2.4, 2.4, 7)[:, None], 12
 """Where clouds are asked how wrong Laplace's method is: deviations of one number, and how many places of two."""
 MOST_LEFT, STEEPEST = 0.4, 1.5  # nats around a smooth function, and per deviation, by which these may differ
+PARTS, HALF = 1_000, 150  # parts of the fit that are shown, and places after which half of them are done
+ALLOWANCE = 3.0  # nats by which a demonstration may have more evidence than anywhere before
 MOST_ERROR = 0.7  # Monte-Carlo error of the log evidence of two numbers, in nats, from which on these do not show
 WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show all differences
 
@@ -160,7 +163,7 @@ def fit_family(
     centre = np.array([(axis.low + axis.high) / 2 for axis in axes])
     _refuse_unpredicted(_rule_at(family, axes, fixed, centre), noise)
     evidence = _Evidence(log, family, axes, fixed, noise, prior, tuple(horizons), seed)
-    with current_work().stage("Fitting the rule's numbers", None):
+    with current_work().stage("Fitting the rule's numbers", PARTS, in_parts=True):
         whole, shown = settled_whole_numbers(
             log, family, lambda given: _best(replace(evidence, fixed={**evidence.fixed, **given}))
         )
@@ -359,6 +362,9 @@ class _Evidence:
     seed: int
     best: tuple[Predictions, ...] | None = None  # of the most probable value so far, by demonstration
     variances: dict[tuple[float, ...], float] = field(default_factory=dict, init=False)  # of errors, by place
+    tops: dict[str, tuple[list[float], float]] = field(default_factory=dict, init=False)
+    """By method: the largest log evidence of each demonstration so far, and that of all of them at one place."""
+    computed: int = field(default=0, init=False)  # places
 
     @property
     def predicted(self) -> bool:
@@ -366,6 +372,7 @@ class _Evidence:
 
     def __call__(self, x: Numbers, clouds: int) -> float:
         """Return the log evidence at a place; minus infinity where no particle explains the log."""
+        self._count()
         try:
             rule = _rule_at(self.family, self.axes, self.fixed, x).for_arms(len(self.log.arms))
             seed = (self.seed + zlib.crc32(x.tobytes())) % 2**64
@@ -378,14 +385,43 @@ class _Evidence:
 
     def without_clouds(self, x: Numbers) -> float | None:
         """Return the log evidence at a place by Laplace's method; None where there is none."""
+        self._count()
         rule = _rule_at(self.family, self.axes, self.fixed, x)
-        belief, total = belief_of(self.prior, len(self.log.arms), self.noise, None), 0.0
+        belief, found = belief_of(self.prior, len(self.log.arms), self.noise, None), list[float]()
         for which, horizon in enumerate(self.horizons):
-            found = evidence_without_clouds(self.log.select(which), rule, belief, [horizon])
-            if found is None:
+            each = evidence_without_clouds(self.log.select(which), rule, belief, [horizon])
+            if each is None:
                 return None
-            total += found
-        return total if math.isfinite(total) else -math.inf
+            if each > 0 and self.log.rewards is None:  # no choices are more probable than 1: the expansion broke down
+                return -math.inf
+            found.append(each)
+            if (most := self._most(found, "without clouds")) is not None:
+                return most
+        return self._noted(found, "without clouds")
+
+    def _count(self) -> None:
+        """Say how far the fit is: how many places it needs is not known, so the rest halves at every so many."""
+        self.computed += 1
+        current_work().reach(round(PARTS * (1 - 0.5 ** (self.computed / HALF))))
+
+    def _most(self, found: list[float], method: str) -> float | None:
+        """Return the most that a place can have, given its first demonstrations, if that is next to nothing.
+
+        Of the others it has hardly more than the most that each has had anywhere.
+        """
+        largest, top = self.tops.get(method, ([], -math.inf))
+        left = largest[len(found) :]
+        most = sum(found) + sum(left) + ALLOWANCE * len(left)
+        return most if left and most < top - LEAST else None
+
+    def _noted(self, found: list[float], method: str) -> float:
+        """Return the log evidence of all demonstrations together, and keep the largest ones."""
+        total = sum(found)
+        if not math.isfinite(total):
+            return -math.inf
+        largest, top = self.tops.get(method, (found, -math.inf))
+        self.tops[method] = [max(pair) for pair in zip(largest, found, strict=True)], max(top, total)
+        return total
 
     def _predicted(self, rule: Demonstrator, clouds: int, seed: int) -> tuple[float, float]:
         assert isinstance(rule, IndexRule)
@@ -412,7 +448,7 @@ class _Evidence:
         return total, variance
 
     def _filtered(self, rule: Demonstrator, clouds: int, seed: int) -> tuple[float, float]:
-        total, variance, belief = 0.0, 0.0, belief_of(self.prior, len(self.log.arms), self.noise, None)
+        values, variance, belief = list[float](), 0.0, belief_of(self.prior, len(self.log.arms), self.noise, None)
         for which, horizon in enumerate(self.horizons):
             record = self.log.select(which)
             look_ahead = one_look_ahead(record, rule, belief, [horizon], seed)
@@ -421,7 +457,11 @@ class _Evidence:
                 tolerant=True, look_ahead=look_ahead,
             )  # fmt: skip
             value, error = log_mean(found.evidences)
-            total, variance = total + value, variance + error**2
+            variance += error**2
+            values.append(value)
+            if (most := self._most(values, "by clouds")) is not None:
+                return most, variance
+        total = self._noted(values, "by clouds")
         return (total, variance) if math.isfinite(total) else (-math.inf, 0.0)
 
 

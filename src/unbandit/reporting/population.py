@@ -18,7 +18,7 @@ from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.reporting.figures import ReportFigure, as_figure, draw_shares
 from unbandit.reporting.page import BASICS, Page, group_notices, main_part
-from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
+from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
 
 MOST_PARTICIPANTS = 200  # of more, the first ones are listed
 MOST_ARMS = 50  # likewise
@@ -73,8 +73,8 @@ def population_report(
         found = population(record, assumed, **options)
     say("Writing the report", 0.9)
     asked = options | {"population": True}
-    composed = python_line(assumed, options, "reporting.population_report")
-    composed = composed if source is None else shell_line(source.name, assumed, asked)
+    composed = call_line("reporting.population_report", f'log, "{found.rule}"', options)
+    composed = composed if source is None else command_line(source.name, ["--rule", found.rule], asked)
     heading = heading_of("Many people, one population", source, name, **texts)
     said = population_sentence(found)
     main = main_part(

@@ -117,10 +117,16 @@ async def _estimate(request: Request) -> Response:
         return await _estimate_contexts(request, upload, form, reading, errors)
     rule = collect(errors, read_rule, form)
     options = collect(errors, read_options, form) or {}
+    people = options.pop("population", False)
+    if people and rule is None and "rule" not in errors:
+        errors["rule"] = "Expected a rule for people, whose numbers are to be found; got none."
     if errors:
         return await _show_preview(request, upload, form, errors)
-    if form.get("rule") == ANY_RULE:
-        work: tuple[Any, ...] = ("survey", upload, reading, options)
+    if people:
+        work: tuple[Any, ...] = ("population", upload, reading, rule, options)
+        title = f"The people of {upload.name}"
+    elif form.get("rule") == ANY_RULE:
+        work = ("survey", upload, reading, options)
         title = f"Which rules fit {upload.name}?"
     elif rule is None:
         work = ("identify", upload, reading, options)
@@ -128,7 +134,7 @@ async def _estimate(request: Request) -> Response:
     else:
         work = ("estimate", upload, reading, rule, options)
         title = f"Estimate from {upload.name}"
-    quick = _quick(rule, options) and upload.weight <= MOST_QUICK_BYTES
+    quick = not people and _quick(rule, options) and upload.weight <= MOST_QUICK_BYTES
     return await _started(request, _queue(request).submit(title, *work, weight=upload.weight, quick=quick))
 
 

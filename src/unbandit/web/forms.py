@@ -45,7 +45,8 @@ def _fields(entries: list[dict[str, Any]]) -> tuple[Field, ...]:
 
 
 _TEXTS = tomllib.loads(resources.files("unbandit.web").joinpath("templates", "fields.toml").read_text("utf-8"))
-KNOWN, MORE, (POOL,), (ARMS, DUPLICATES, BLANK) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool", "arms"))
+KNOWN, MORE, (POOL, PEOPLE) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool"))
+ARMS, DUPLICATES, BLANK = _fields(_TEXTS["arms"])
 DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run"))
 COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
 GROUPS: dict[str, list[str]] = _TEXTS["groups"]
@@ -71,7 +72,7 @@ def page_option(name: str, value: Any = None) -> str:
         return "that sheet moved to the front"
     if name == "rule" and isinstance(value, str) and value.endswith((":fit", ",fit")):
         return '"fit" in the fields of the rule'
-    labels = {field.name: field.label for field in (*KNOWN, POOL, *MORE)}
+    labels = {field.name: field.label for field in (*KNOWN, POOL, PEOPLE, *MORE)}
     labels |= {
         "features": FEATURES.label,
         "arms": ARMS.label,
@@ -95,7 +96,9 @@ def _in_field(label: str, value: str | None) -> str:
 
 def read_options(form: Mapping[str, str]) -> dict[str, Any]:
     """Return what is known besides the log, as options of `estimate`, without those left blank."""
-    given, errors = read_fields((*KNOWN, POOL, *MORE), form)
+    given, errors = read_fields((*KNOWN, POOL, PEOPLE, *MORE), form)
+    if given.get("pool") and given.get("population"):
+        errors["population"] = f'Expected without "{POOL.label}": people with numbers of their own are not combined.'
     arm, value = given.pop("anchor.arm", None), given.pop("anchor.value", None)
     if arm is not None and value is None and "anchor.value" not in errors:
         errors["anchor.value"] = f"Expected the value of the arm {quote(arm)}; got none."

@@ -1,7 +1,8 @@
-"""The tasks of a worker process: preview, estimate, survey, identify, simulate; and the files that they offer."""
+"""The tasks of a worker process: preview, estimate, survey, identify, population, simulate; and files they offer."""
 
 import csv
 import io
+import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,13 +14,14 @@ from unbandit.contexts.result import estimate_contexts
 from unbandit.contexts.rule import linear_rule_or_family
 from unbandit.demonstrators import UCB, parse_rule
 from unbandit.demonstrators.base import rule_or_family
+from unbandit.demonstrators.family import FIT
 from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import draws
 from unbandit.formatting import joined
 from unbandit.identification import check
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
-from unbandit.reporting import LogSource, context_report, identification_report, report
+from unbandit.reporting import LogSource, context_report, identification_report, population_report, report
 from unbandit.reporting.page import Page
 from unbandit.reporting.provenance import command_line, shell_line
 from unbandit.web.examples import EXAMPLES
@@ -83,11 +85,7 @@ def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limit
     say("Reading the file", 0.0)
     log, data = read(upload, reading, limits)
     asked = {key: options[key] for key in IDENTIFIED_BY if key in options}
-    unused = [key for key in options if key not in asked]
-    if unused and isinstance(log, ActionLog):
-        fields = joined([option(key) for key in unused])
-        text = f"Not used: {fields}. Which rule made a log is found from its choices alone."
-        log = replace(log, reading=(*log.reading, Notice("not-used", text)))
+    log = _noting_unused(log, options, asked, "Which rule made a log is found from its choices alone.")
     written = table_files(log.to_frame(), "log", "The log") if data is None else ()
     name, data = (upload.name, data) if data is not None else ("log.csv", written[0].data)
     origin = _origin(name, data, None, asked, reading)
@@ -97,6 +95,44 @@ def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limit
         *table_files(found.to_frame(), "candidates", "Candidates"), _json_file("identify", found.to_json())
     )  # fmt: skip
     return Outcome(made.title, made.main, (_report_page(made), *files, *written))
+
+
+def _noting_unused(log: ActionLog, options: Mapping[str, Any], asked: Mapping[str, Any], why: str) -> ActionLog:
+    """Have a log say which answers are not used."""
+    unused = [option(key) for key in options if key not in asked]
+    if not unused:
+        return log
+    return replace(log, reading=(*log.reading, Notice("not-used", f"Not used: {joined(unused)}. {why}")))
+
+
+def _population(
+    upload: Upload, reading: ReadAs, rule: str, options: Mapping[str, Any], limits: Limits, say: Say
+) -> Outcome:
+    say("Reading the file", 0.0)
+    log, data = read(upload, reading, limits)
+    asked = {key: options[key] for key in IDENTIFIED_BY if key in options}
+    log = _noting_unused(log, options, asked, "The numbers of each person are found from choices alone.")
+    own = without_fitted(rule)
+    written = table_files(log.to_frame(), "log", "The log") if data is None else ()
+    name, data = (upload.name, data) if data is not None else ("log.csv", written[0].data)
+    origin = _origin(name, data, None, {"rule": own, "population": True, **asked}, reading)
+    made = population_report(log, own, name=upload.name, progress=say, audience=page_option, **origin, **asked)
+    files = (*table_files(made.answer.to_frame(), "people", "People"), *table_files(made.answer.values, "arms", "Arms"))
+    everything = _json_file("population", json.dumps(made.answer.to_dict(page_option), indent=2, allow_nan=False))
+    return Outcome(made.title, made.main, (_report_page(made), *files, everything, *written))
+
+
+def without_fitted(rule: str) -> str:
+    """Leave out the numbers of a rule that are to be fitted: those that a population leaves open.
+
+    Examples
+    --------
+    >>> without_fitted("learning-softmax:rate=fit,temperature=0.4"), without_fitted("q-learning:fit")
+    ('learning-softmax:temperature=0.4', 'q-learning')
+    """
+    name, _, numbers = rule.partition(":")
+    kept = [part for part in numbers.split(",") if part and part.partition("=")[2] != FIT.value and part != FIT.value]
+    return f"{name}:{','.join(kept)}" if kept else name
 
 
 def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
@@ -208,5 +244,6 @@ TASKS: Mapping[str, Callable[..., Any]] = {
     "contexts": _estimate_contexts,
     "survey": _survey,
     "identify": _identify,
+    "population": _population,
     "simulate": _simulate,
 }
