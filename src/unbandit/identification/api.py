@@ -358,7 +358,7 @@ def _twins(request: IdentificationRequest, candidate: Contender) -> list[Notice]
             found.append(f"{candidate.name} with {candidate.axis} = {value:.3g} is {short_numbers(str(twin))}")
     if not found:
         return []
-    text = f"{joined(found, 'and')}: the same rule by another name, which therefore has no row in the table."
+    text = f"{joined(found, 'and')}: the same rule by another name, compared in the row of {candidate.name}."
     return [Notice("same-rule", text)]
 
 

@@ -133,6 +133,7 @@ def test_a_rule_of_another_name_that_is_the_same_is_named_where_its_parameters_a
     (notice,) = said[0.5]
     assert notice.code == "same-rule"
     assert notice.message.startswith("ucb1 with exploration = 0.5 is klucb")
+    assert notice.message.endswith("compared in the row of ucb1.")
     assert not said[4.0]
 
 
