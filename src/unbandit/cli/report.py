@@ -88,10 +88,11 @@ def report(
     Without --rule it says which rules are possible and how probable they are, what is ruled out and why, and gives the
     values averaged over all that is possible, as unbandit identify does; --candidates names the rules to try.
 
-    One HTML file that needs no other. The answer in a sentence, the ranked table, figures, warnings in words, what was
-    assumed, what cannot be known, how to reproduce it and how to cite it. LOG and all options but the last three are
-    those of unbandit estimate; with --population those of unbandit population, and the report has its table, a forest
-    plot and every participant. With --features it is about the coefficients of a linear model.
+    One HTML file that needs no other. The answer in a sentence, the ranked table, figures, warnings in words, what
+    was assumed, what cannot be known, how to reproduce it and how to cite it. LOG and all options but those of the
+    report itself (under Output) are those of unbandit estimate; with --population those of unbandit population, and
+    the report has its table, a forest plot and every participant. With --features it is about the coefficients of a
+    linear model.
 
     Example:  unbandit report log.csv --rule ucb1 --sigma 0.5 -o report.html
     """

@@ -241,7 +241,8 @@ class Demonstrator(Rule, ABC):
         if reason := self._fixed_arms():
             raise NotIdentifiable(
                 f"{self.name}: where arms arrive late or are withdrawn, {reason}.",
-                remedy=f"Leave {option('availability')} out, or take another rule.",
+                remedy="If another rule made the log, give that one; or read the rounds with the same arms as a log of "
+                "their own. Without the table the answer would be wrong.",
             )
 
     def _fixed_arms(self) -> str | None:

@@ -325,7 +325,13 @@ def posterior(
     >>> found.means.shape, float(found.beats("0", "2")) > 0.9
     ((4, 1000, 3), True)
     """
-    from unbandit.estimators.posterior import from_the_prior, infer_hidden_request, infer_request, settled_prior
+    from unbandit.estimators.posterior import (
+        from_the_prior,
+        infer_hidden_request,
+        infer_request,
+        late_arms,
+        settled_prior,
+    )
 
     check_types("posterior", pool, check, seed)
     given = rule_or_family(rule)
@@ -378,7 +384,7 @@ def posterior(
     fit = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
-    warnings = [*misfits, *guessed, *warnings]
+    warnings = [*misfits, *guessed, *late_arms(request), *warnings]
     for notice in warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return replace(found, warnings=(*warnings, *meant, *from_the_prior(request)), check=fit)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import RandomisedRule
+from unbandit.demonstrators import RandomisedRule, Thompson
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.procedures import Anchor, Answer, Request
@@ -24,6 +24,7 @@ from unbandit.log.partial import PartialLog, ThinnedLog
 from unbandit.progress import interruptible
 from unbandit.result import BEST, ESTIMATED, UNSEEN
 
+LATE_PULLS, LATE_LOOKS = 50, 3  # rounds per arm, and batches, after which its first pull is late
 REPLICATES = {"clouds": 1, "draws": 500}  # of a posterior that is one of many in a bootstrap
 
 
@@ -37,6 +38,29 @@ def from_the_prior(request: Request) -> list[Notice]:
         text = "The actions show how the means differ, not their common level: that is the prior's. Read the gaps."
         return [Notice("level-from-prior", text)]
     return []
+
+
+def late_arms(request: Request) -> list[Notice]:
+    """Warn of arms that Thompson sampling, whose first choices are nearly even, pulled very late: were they there?"""
+    log, rule = request.log, request.rule
+    if not isinstance(rule, Thompson) or not isinstance(log, ActionLog) or request.availability is not None:
+        return []
+    number = len(log.arms)
+    patience = number * max(LATE_PULLS, LATE_LOOKS * rule.batch)
+    found = []
+    for which, firsts in enumerate(log.tallied("counts").counted[1]):
+        late = np.flatnonzero(firsts > patience)
+        if late.size:
+            at = late[np.argmin(firsts[late])]
+            others = f", and {late.size - 1} more arms after it" if late.size > 1 else ""
+            text = (
+                f'Arm "{log.arms[at]}" appears only in round {firsts[at]:,}{others}; the rule tries all arms about '
+                "equally often at first. If the arm was added then, the answer is wrong: give its first round, "
+                f"{firsts[at]}, with {option('availability')}."
+            )
+            where = log.demonstrations[which] if len(log) > 1 else None
+            found.append(Notice("late-arm", text, round=int(firsts[at]), arm=log.arms[at], demonstration=where))
+    return found
 
 
 def settled_prior(prior: Prior | str | None, noise: Noise, known: Anchor | None) -> Prior:
@@ -75,6 +99,7 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
         answer.notes += [replace(notice, demonstration=here) for notice in _notes(found)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with {option('prior')}."))
     answer.notes += from_the_prior(request)
+    answer.warnings += late_arms(request)
     if request.availability is not None and isinstance(log, ActionLog):
         answer.notes += said_of_filtered(log, request.availability)
     return answer
