@@ -67,7 +67,7 @@ SPOTS, AMONG = np.linspace(-2.4, 2.4, 7)[:, None], 12
 """Where clouds are asked how wrong Laplace's method is: deviations of one number, and how many places of two."""
 MOST_LEFT, STEEPEST = 0.4, 1.5  # nats around a smooth function, and per deviation, by which these may differ
 PARTS, HALF = 1_000, 150  # parts of the fit that are shown, and places after which half of them are done
-ALLOWANCE = 3.0  # nats by which a demonstration may have more evidence than anywhere before
+ALLOWANCE, SEEN = 3.0, 16  # nats by which a demonstration may have more evidence than anywhere in so many places
 MOST_ERROR = 0.7  # Monte-Carlo error of the log evidence of two numbers, in nats, from which on these do not show
 WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show all differences
 
@@ -412,7 +412,7 @@ class _Evidence:
         largest, top = self.tops.get(method, ([], -math.inf))
         left = largest[len(found) :]
         most = sum(found) + sum(left) + ALLOWANCE * len(left)
-        return most if left and most < top - LEAST else None
+        return most if left and self.computed > SEEN and most < top - LEAST else None
 
     def _noted(self, found: list[float], method: str) -> float:
         """Return the log evidence of all demonstrations together, and keep the largest ones."""
