@@ -16,6 +16,7 @@ from unbandit import checks
 from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, phrase, python_option
 from unbandit.files import written_whole
+from unbandit.fit import Check
 from unbandit.formatting import counted, fixed, interval, short_numbers, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
@@ -188,6 +189,7 @@ def misfit(answer: Estimate) -> dict[str, Any] | None:
         "chance": check.chance,
         "reason": check.reason,
         "rows": [each.said for each in check.unusual[:MOST_STATISTICS]],
+        "whose": _whose(check),
         "instead": [short_numbers(name) for name in check.instead[:3]],
         "remedy": NOTICES["does-not-fit"].remedy,
     }
@@ -199,9 +201,15 @@ def fit_section(answer: Estimate) -> dict[str, Any] | None:
     if check.verdict == "does not fit":
         return None
     if check.verdict == "not checked":
-        return {"sentence": f"Not checked. {check.reason or ''}".strip(), "rows": []}
+        return {"sentence": f"Not checked. {check.reason or ''}".strip(), "rows": [], "whose": ""}
     made = f"This log looks like one that {short_numbers(answer.rule)} makes ({check.chance}). {check.reason or ''}"
-    return {"sentence": made.strip(), "rows": [each.said for each in check.statistics[:MOST_STATISTICS]]}
+    rows = [each.said for each in check.statistics[:MOST_STATISTICS]]
+    return {"sentence": made.strip(), "rows": rows, "whose": _whose(check)}
+
+
+def _whose(check: Check) -> str:
+    """Name whose statistics a check has: of several demonstrations, those of one alone."""
+    return f"the least usual of {check.checked:,}" if check.checked > 1 else "this log"
 
 
 @cache

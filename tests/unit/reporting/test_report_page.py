@@ -6,13 +6,16 @@ import base64
 import pickle
 import re
 from itertools import pairwise
+from types import SimpleNamespace
 
 import made
 import numpy as np
 import pytest
 
 import unbandit as ub
+from unbandit.fit import Check, Statistic
 from unbandit.reporting import LogSource, stylesheet
+from unbandit.reporting.page import fit_section, misfit
 
 
 @pytest.mark.parametrize("kind", made.KINDS)
@@ -265,3 +268,14 @@ def test_a_rule_that_does_not_fit_stands_first():
     assert re.search(r"Nothing speaks against it \(p = [\d.]+, 399 simulations", right.main)
     unchecked = ub.report(log, "ucb1", sigma=1.5, check=False)
     assert "Not checked. No check was asked for." in unchecked.main
+
+
+@pytest.mark.parametrize(("checked", "whose"), [(1, "this log"), (12, "the least usual of 12")])
+def test_statistics_of_one_demonstration_are_not_called_those_of_the_log(checked, whose):
+    statistic = Statistic("switches", 40, 30.0, 38.0, 47.0, 0.6)
+    answer = SimpleNamespace(rule="ucb1", check=Check("fits", 0.3, 399, statistics=(statistic,), checked=checked))
+    shown = fit_section(answer)
+    assert shown["whose"] == whose
+    assert shown["rows"] == [statistic.said]
+    answer = SimpleNamespace(rule="ucb1", check=Check("does not fit", 0.001, 399, checked=checked))
+    assert misfit(answer)["whose"] == whose
