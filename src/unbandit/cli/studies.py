@@ -196,7 +196,7 @@ def _print_claims(done: "Reproduction") -> None:
     failing = [(made.figure.name, claim) for made in done.made for claim in made.claims if claim.verdict == FAILS]
     if failing:
         out.print("What does not hold:")
-        headings = [("picture", WORD), ("the paper says", {"ratio": 2}), ("statistic", {"ratio": 3})]
+        headings = [("picture", WORD), ("claim", {"ratio": 2}), ("statistic", {"ratio": 3})]
         rows = (
             (
                 name, f"(ours) {claim.says}" if claim.ours else claim.says, claim.statistic,

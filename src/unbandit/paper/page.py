@@ -138,7 +138,7 @@ def listing(reproduction: Reproduction) -> str:
         if made.claims:
             runs = f", {' and '.join(f'{count:,}' for count in made.runs)} runs" if made.runs else ""
             rows = [[f"{'ours: ' * claim.ours}{claim.says}", claim.statistic, *_result(claim)] for claim in made.claims]
-            table = markdown_table(("the paper says", "statistic", "measured", "95% interval", "verdict"), rows)
+            table = markdown_table(("claim", "statistic", "measured", "95% interval", "verdict"), rows)
             parts += [f"## {made.figure.title} (`{made.figure.name}`{runs})", "\n".join(table)]
     rows = [
         [f"`{made.figure.name}`: {row.where}", *(f"{count:,}" for count in (row.runs, row.dropped, row.estimated)),
