@@ -68,6 +68,7 @@ SPOTS, AMONG = np.linspace(-2.4, 2.4, 7)[:, None], 12
 MOST_LEFT, STEEPEST = 0.4, 1.5  # nats around a smooth function, and per deviation, by which these may differ
 PARTS, HALF = 1_000, 150  # parts of the fit that are shown, and places after which half of them are done
 ALLOWANCE, SEEN = 3.0, 16  # nats by which a demonstration may have more evidence than anywhere in so many places
+ROUNDED = 1e-6  # nats by which the arithmetic may exceed a log probability of 0
 MOST_ERROR = 0.7  # Monte-Carlo error of the log evidence of two numbers, in nats, from which on these do not show
 WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show all differences
 
@@ -362,8 +363,9 @@ class _Evidence:
     seed: int
     best: tuple[Predictions, ...] | None = None  # of the most probable value so far, by demonstration
     variances: dict[tuple[float, ...], float] = field(default_factory=dict, init=False)  # of errors, by place
-    tops: dict[str, tuple[list[float], float]] = field(default_factory=dict, init=False)
-    """By method: the largest log evidence of each demonstration so far, and that of all of them at one place."""
+    largest: list[float] = field(default_factory=list, init=False)  # by Laplace's method, of each demonstration so far
+    top: float = field(default=-math.inf, init=False)  # of all of them at one place
+    seen: int = field(default=0, init=False)  # places of which every demonstration was asked
     computed: int = field(default=0, init=False)  # places
 
     @property
@@ -392,36 +394,43 @@ class _Evidence:
             each = evidence_without_clouds(self.log.select(which), rule, belief, [horizon])
             if each is None:
                 return None
-            if each > 0 and self.log.rewards is None:  # no choices are more probable than 1: the expansion broke down
-                return -math.inf
+            if each > ROUNDED and self.log.rewards is None:  # no choices are more probable than 1: it broke down
+                each = self._by_cloud(x, which)
             found.append(each)
-            if (most := self._most(found, "without clouds")) is not None:
+            if (most := self._most(found)) is not None:
                 return most
-        return self._noted(found, "without clouds")
+        return self._noted(found)
 
     def _count(self) -> None:
         """Say how far the fit is: how many places it needs is not known, so the rest halves at every so many."""
         self.computed += 1
         current_work().reach(round(PARTS * (1 - 0.5 ** (self.computed / HALF))))
 
-    def _most(self, found: list[float], method: str) -> float | None:
+    def _most(self, found: list[float]) -> float | None:
         """Return the most that a place can have, given its first demonstrations, if that is next to nothing.
 
         Of the others it has hardly more than the most that each has had anywhere.
         """
-        largest, top = self.tops.get(method, ([], -math.inf))
-        left = largest[len(found) :]
+        left = self.largest[len(found) :]
         most = sum(found) + sum(left) + ALLOWANCE * len(left)
-        return most if left and self.computed > SEEN and most < top - LEAST else None
+        return most if left and self.seen >= SEEN and most < self.top - LEAST else None
 
-    def _noted(self, found: list[float], method: str) -> float:
+    def _noted(self, found: list[float]) -> float:
         """Return the log evidence of all demonstrations together, and keep the largest ones."""
         total = sum(found)
         if not math.isfinite(total):
             return -math.inf
-        largest, top = self.tops.get(method, (found, -math.inf))
-        self.tops[method] = [max(pair) for pair in zip(largest, found, strict=True)], max(top, total)
+        self.largest = [max(pair) for pair in zip(self.largest or found, found, strict=True)]
+        self.top, self.seen = max(self.top, total), self.seen + 1
         return total
+
+    def _by_cloud(self, x: Numbers, which: int) -> float:
+        """Return the log evidence of one demonstration at a place, by a cloud."""
+        rule = _rule_at(self.family, self.axes, self.fixed, x).for_arms(len(self.log.arms))
+        try:
+            return self._filtered_one(rule, which, 1, self.seed)[0]
+        except (InferenceError, ParameterError):
+            return -math.inf
 
     def _predicted(self, rule: Demonstrator, clouds: int, seed: int) -> tuple[float, float]:
         assert isinstance(rule, IndexRule)
@@ -448,21 +457,18 @@ class _Evidence:
         return total, variance
 
     def _filtered(self, rule: Demonstrator, clouds: int, seed: int) -> tuple[float, float]:
-        values, variance, belief = list[float](), 0.0, belief_of(self.prior, len(self.log.arms), self.noise, None)
-        for which, horizon in enumerate(self.horizons):
-            record = self.log.select(which)
-            look_ahead = one_look_ahead(record, rule, belief, [horizon], seed)
-            found = run_filters(
-                record, rule, belief, [horizon], FILTERED, min(clouds, FILTERS), seed, threads=1, keep_paths=False,
-                tolerant=True, look_ahead=look_ahead,
-            )  # fmt: skip
-            value, error = log_mean(found.evidences)
-            variance += error**2
-            values.append(value)
-            if (most := self._most(values, "by clouds")) is not None:
-                return most, variance
-        total = self._noted(values, "by clouds")
-        return (total, variance) if math.isfinite(total) else (-math.inf, 0.0)
+        found = [self._filtered_one(rule, which, clouds, seed) for which in range(len(self.horizons))]
+        total = sum(value for value, _ in found)
+        return (total, sum(error**2 for _, error in found)) if math.isfinite(total) else (-math.inf, 0.0)
+
+    def _filtered_one(self, rule: Demonstrator, which: int, clouds: int, seed: int) -> tuple[float, float]:
+        record, horizons = self.log.select(which), [self.horizons[which]]
+        belief = belief_of(self.prior, len(self.log.arms), self.noise, None)
+        found = run_filters(
+            record, rule, belief, horizons, FILTERED, min(clouds, FILTERS), seed, threads=1, keep_paths=False,
+            tolerant=True, look_ahead=one_look_ahead(record, rule, belief, horizons, seed),
+        )  # fmt: skip
+        return log_mean(found.evidences)
 
 
 def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:

@@ -10,7 +10,7 @@ import pytest
 import unbandit as ub
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.inference import parameters, usual_prior
-from unbandit.inference.parameters import ALLOWANCE, _axes, _Evidence
+from unbandit.inference.parameters import ALLOWANCE, SEEN, _axes, _Evidence
 from unbandit.inference.surface import LEAST
 
 PEOPLE = 4
@@ -41,20 +41,31 @@ def place(evidence, rate, temperature):
 
 def test_people_are_left_out_where_the_first_ones_rule_a_place_out(evidence):
     found, asked = evidence
+    true = PEOPLE * (-1 - 40 * math.log(4) ** 2)
     top = found.without_clouds(place(found, 0.3, 0.4))
     assert (top, len(asked)) == (pytest.approx(-1.0 * PEOPLE), PEOPLE)
     asked.clear()
-    near = found.without_clouds(place(found, 0.3, 0.5))
-    assert (near, len(asked)) == (pytest.approx(PEOPLE * (-1 - 40 * math.log(1.25) ** 2)), PEOPLE)
+    assert found.without_clouds(place(found, 0.3, 1.6)) == pytest.approx(true)
+    assert len(asked) == PEOPLE  # after so few places, all are asked
+    for temperature in np.geomspace(0.4, 0.5, SEEN):
+        asked.clear()
+        near = found.without_clouds(place(found, 0.3, temperature))
+        assert len(asked) == PEOPLE
+    assert near == pytest.approx(PEOPLE * (-1 - 40 * math.log(1.25) ** 2))
     asked.clear()
     far = found.without_clouds(place(found, 0.3, 1.6))
     assert len(asked) == 1
-    true = PEOPLE * (-1 - 40 * math.log(4) ** 2)
     assert true < far < top - LEAST  # the most that it can have is next to nothing
     assert far == pytest.approx(true / PEOPLE - 3 * 1.0 + 3 * ALLOWANCE)
 
 
-def test_an_expansion_that_breaks_down_is_no_evidence(evidence):
+def test_where_the_expansion_breaks_down_a_cloud_is_asked(evidence, monkeypatch):
     found, _ = evidence
+    monkeypatch.setattr(_Evidence, "_filtered_one", lambda self, rule, which, clouds, seed: (-2.0 - which, 0.1))
+    assert found.without_clouds(place(found, 0.99, 0.4)) == -2.0 - 3.0 - 4.0 - 5.0
+
+    def collapsed(self, rule, which, clouds, seed):
+        raise ub.InferenceError("no particle explains the choices.")
+
+    monkeypatch.setattr(_Evidence, "_filtered_one", collapsed)
     assert found.without_clouds(place(found, 0.99, 0.4)) == -math.inf
-    assert found.tops == {}
