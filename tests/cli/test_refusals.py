@@ -270,10 +270,10 @@ def test_options_that_cannot_be_combined_are_both_named(refused, tmp_path):
     (tmp_path / "log.csv").write_bytes(HOLES)
     (tmp_path / "arms.csv").write_text("arm,first,last\nB,3,\n")
     message = refused(2, "estimate", "log.csv", *ASKED, "--availability", "arms.csv", "--kept", "0.89")
-    assert "The two cannot be combined: leave --availability or --kept out." in message
+    assert "--availability and --kept cannot be combined. Add the missing rows" in message
     message = refused(2, "estimate", "log.csv", *ASKED, "--availability", "arms.csv")
     assert "this one misses rounds" in message
-    assert message.rstrip().endswith("Leave --availability out, or add the missing rows.")
+    assert message.rstrip().endswith("Add the missing rows, or read rounds with the same arms as a log of their own.")
 
 
 def test_stretches_are_refused_before_anything_is_estimated(refused, tmp_path, monkeypatch):

@@ -65,13 +65,14 @@ def as_log(log: Any, what: str) -> ActionLog:
         raise NotIdentifiable(
             f"{what}: the log begins in mid-run, and the rewards before it, which decided its first rows, are hidden.",
             remedy=f"Use {option('method', 'bracket')} (or switching, counts, naive, bootstrap) with a rule that "
-            f"decides without chance, and {option('method', 'posterior')} with one that chooses at random.",
+            f"decides without chance, and {option('method', 'posterior')} with one that chooses at random and whose "
+            "numbers are given.",
         )
     if is_thinned(record):
         raise NotIdentifiable(
             f"{what}: the log misses rounds, whose arms and rewards decided later ones.",
             remedy=f"Use {option('method', 'bracket')} (or switching, bootstrap) with a rule that decides without "
-            f"chance, and {option('method', 'posterior')} with one that chooses at random.",
+            f"chance, and {option('method', 'posterior')} with one that chooses at random and whose numbers are given.",
         )
     raise ParameterError(
         f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",
@@ -187,13 +188,19 @@ def told_availability(
         what, other, given_too = "misses rounds", "kept", getattr(record, "kept", None)
         if is_partial(record):
             what, other, given_too = "begins in mid-run", "starting_pulls", record.starting_pulls
+        both = "" if given_too is None else f"{option('availability')} and {option(other)} cannot be combined. "
         raise ParameterError(
             f"expected a whole log; this one {what}, and which arms were there in rounds that it does not show is not "
             "read.",
             parameter="availability",
-            remedy=f"Leave {option('availability')} out, or add the missing rows."
-            if given_too is None
-            else f"The two cannot be combined: leave {option('availability')} or {option(other)} out.",
+            remedy=f"{both}Add the missing rows, or read rounds with the same arms as a log of their own.",
+        )
+    if any(notice.code == "blank-choices" for notice in record.reading):
+        raise ParameterError(
+            f"expected a log without blank choices: with {option('blank', 'skip')} its rounds are counted without "
+            "them, and the table's are not.",
+            parameter="availability",
+            remedy="Remove these rows from the log, and count the table's rounds without them.",
         )
     if not isinstance(record, ActionLog) or not record.ordered:
         what = "counts have no rounds" if not record.ordered else "its rounds are needed from the first on, in memory"
@@ -217,7 +224,10 @@ def draws(method: str | None, rule: Demonstrator | RuleFamily) -> bool:
 
 
 def check_hidden(record: Record, method: Method, pool: bool, scale: str) -> None:
-    """Refuse what takes the pulls that were seen for all pulls, where rounds are missing."""
+    """Refuse what takes the pulls that were seen for all pulls, or hidden rounds of several runs for those of one."""
+    if is_partial(record) and pool and method == "posterior":
+        text = "the log begins in mid-run, and what came before is drawn for each demonstration by itself."
+        raise ParameterError(text, parameter="pool", remedy="Leave it out.")
     if not is_thinned(record):
         return
     if method in ("counts", "naive"):

@@ -13,7 +13,7 @@ from unbandit.demonstrators import RandomisedRule, Thompson
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.procedures import Anchor, Answer, Request
-from unbandit.formatting import probability, short_numbers
+from unbandit.formatting import counted, probability, short_numbers
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
 from unbandit.inference.conventions import Convention
 from unbandit.inference.hidden import infer_hidden
@@ -52,7 +52,7 @@ def late_arms(request: Request) -> list[Notice]:
         late = np.flatnonzero(firsts > patience)
         if late.size:
             at = late[np.argmin(firsts[late])]
-            others = f", and {late.size - 1} more arms after it" if late.size > 1 else ""
+            others = f", and {counted(late.size - 1, 'more arm')} after it" if late.size > 1 else ""
             text = (
                 f'Arm "{log.arms[at]}" appears only in round {firsts[at]:,}{others}; the rule tries all arms about '
                 "equally often at first. If the arm was added then, the answer is wrong: give its first round, "

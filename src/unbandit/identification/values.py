@@ -329,15 +329,18 @@ def gaps_from_prior(request: IdentificationRequest, values: Posterior | None) ->
 def said_of_parameters(candidate: Contender) -> str:
     """Write a candidate's probable parameters, like `scale 1.41 (1.19 to 1.68)`: a median with a 95% interval.
 
-    The interval comes from the evidence of each value, which stands for those up to halfway to its neighbours. Of a
-    parameter with a few values alone, the probable ones are named. A rule's own sigma is what it believes of the
-    rewards, not what they have. A bare name of which a single rule is left has what is unusual about that.
+    The interval comes from the evidence of each value, which stands for those up to halfway to its neighbours, with
+    all other parameters as they are most probable. Of a parameter with a few values alone, the probable ones are named.
+    A rule's own sigma is what it believes of the rewards, not what they have. A bare name of which a single rule is
+    left has what is unusual about that.
     """
     if not candidate.possible:
         return ""
     first, kind = candidate.guesses[0].rule, type(candidate.guesses[0].rule)
     every = [guess.rule.model_dump() for guess in candidate.guesses]
-    if len(every) == 1 and ":" not in candidate.name:
+    if "initial" in kind.model_fields and ":" not in candidate.name:  # what has to be given to `estimate` too
+        every += [every[0] | {"initial": kind.model_fields["initial"].default}]
+    if len(candidate.guesses) == 1 and ":" not in candidate.name:
         usual = {name: field.default for name, field in kind.model_fields.items() if name not in ("noise", "sigma")}
         every += [every[0] | {name: default for name, default in usual.items() if isinstance(default, float | str)}]
     axis = axis_of(first, candidate)
@@ -348,13 +351,19 @@ def said_of_parameters(candidate: Contender) -> str:
         if getattr(first, key) is None or len({str(each[key]) for each in every}) == 1:
             continue
         called = "believed sigma" if key == "sigma" else key
-        if key == axis and len(form) > 1:
-            low, middle, high = _axis_quantiles(form, key)
+        line = [guess for guess in form if _but_for(axis, guess.rule) == _but_for(axis, first)]
+        if key == axis and len(line) > 1:
+            low, middle, high = _axis_quantiles(line, key)
             written.append(f"{called} {middle:.3g} ({low:.3g} to {high:.3g})")
         else:
             values = dict.fromkeys(getattr(guess.rule, key) for guess in probable)
             written.append(f"{called} {' or '.join(_said_value(value) for value in values)}")
     return ", ".join(written)
+
+
+def _but_for(axis: str | None, rule: Demonstrator) -> str:
+    """Write all parameters of a rule but one."""
+    return str(rule.model_dump(exclude={axis or ""}))
 
 
 def _said_value(value: Any) -> str:

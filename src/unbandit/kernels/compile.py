@@ -126,7 +126,7 @@ def compiled(function: Function) -> Function:
             kernel = numba.njit(cache=CACHE_DIRECTORY is not None, **_OPTIONS)(function)
         finally:
             numba.config.CACHE_DIR = before
-    if CACHE_DIRECTORY is not None and fcntl is not None:
+    if CACHE_DIRECTORY is not None:
         kernel.compile = _compile_alone(
             kernel.compile, CACHE_DIRECTORY / f"{function.__module__}.{function.__name__}.lock"
         )
@@ -150,6 +150,9 @@ def _compile_alone(compile_kernel: Callable[[Any], Any], path: Path) -> Callable
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file; without one (a disk that is full, or shared and without locks) go on."""
+    if fcntl is None:
+        yield
+        return
     try:
         file = path.open("w")
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -360,7 +360,12 @@ def missing_remedy(role: str, repair: str = "Fill it in") -> str:
         return (
             f"{repair}. If rows are complete and in order, ignore the column with {option('columns', {'round': ''})}."
         )
-    return f"{repair} or remove the row."
+    if role != "arm":
+        return f"{repair} or remove the row."
+    return f"{repair}. If a choice was made but is not known, {_NUMBERED}. If nobody chose, remove the row."
+
+
+_NUMBERED = 'remove the row and keep a column "round" with the numbers of the others: the log then misses a round'
 
 
 def blank_choice_remedy(*, whole: bool) -> str:
@@ -370,12 +375,8 @@ def blank_choice_remedy(*, whole: bool) -> str:
         f"{option('blank', 'skip')}. If a choice was made but is not known, "
     )
     if whole:
-        misses = "`unbandit estimate` and `unbandit report` read logs that miss rounds."
-        return f"Fill it in. {skipped}remove the row: {misses}"
-    return (
-        f'Fill it in. {skipped}remove the row and keep a column "round" with the numbers of the others: the log then '
-        f"misses a round, and {option('kept')} says how probably a round was kept."
-    )
+        return f"Fill it in. {skipped}{_NUMBERED}, as `unbandit estimate` and `unbandit report` can read it."
+    return f"Fill it in. {skipped}{_NUMBERED}, and {option('kept')} says how probably a round was kept."
 
 
 def _first_of(count: int, rows: int) -> str:

@@ -287,7 +287,8 @@ class ThinnedLog(SeenRows):
             text += " The others may be of any arm, so every gap lies in a bracket that takes in all cases."
         if self.begins_late:
             text += f" Give those of every arm, if you know them, with {option('starting_pulls')}."
-        elif bracketed:
+            return (*self.rows.reading, Notice("begins-late", text, count=total - seen))
+        if bracketed:
             text += f" If rounds got lost at random, give the probability of being kept with {option('kept')}."
         return (*self.rows.reading, Notice("missing-rounds", text, count=total - seen))
 

@@ -120,6 +120,8 @@ def _record(log: ActionLog, answer: Estimate) -> str:
     codes = {notice.code for notice in answer.notes}
     if "mid-run" in codes:
         return "The log begins in mid-run, after the pulls that were given, and no round is missing since."
+    if "begins-late" in codes:
+        return "The log begins in mid-run, after rounds of any arms, and no round is missing since."
     if codes & {"thinned", "missing-rounds"}:
         at_random = "thinned" in codes or answer.posteriors
         lost = "whatever arm was pulled in it, with the same probability" if at_random else "for any reason"

@@ -34,7 +34,12 @@ MANY_ARMS = 300  # a figure with more rows than this is smaller as PNG than as S
 FEWEST_ROUNDS = 10  # a shorter record has no figures over rounds
 
 MOST_DESCRIBED_CURVES = 8
-PART_OF_A_RUN = {"mid-run", "thinned", "missing-rounds"}  # notes about logs whose first row is not the first round
+PART_OF_A_RUN = {
+    "mid-run",
+    "begins-late",
+    "thinned",
+    "missing-rounds",
+}  # notes about logs whose first row is not the first round
 HOW_A_LOG_WAS_READ = PART_OF_A_RUN | {"availability", "gap-to"}  # notes that the shell repeats
 
 

@@ -128,3 +128,22 @@ def test_gaps_that_are_the_priors_are_named_and_others_are_not():
     gaps[..., 2] = gaps[..., 1]
     assert gaps_from_prior(request, SimpleNamespace(arms=log.arms, gaps=gaps)) == []
     assert gaps_from_prior(request, None) == []
+
+
+def test_an_interval_is_of_one_line_of_values():
+    constant = tuple(ub.Softmax(temperature=value) for value in (0.1, 0.2, 0.4))
+    annealed = tuple(ub.Softmax(temperature=value, annealing=0.5) for value in (3.0, 6.0, 12.0))
+    shares = (0.05, 0.5, 0.05, 0.05, 0.3, 0.05)
+    ordered = sorted(zip((*constant, *annealed), shares, strict=True), key=lambda each: -each[1])
+    rules, shares = zip(*ordered, strict=True)
+    said = said_of_parameters(contender("softmax", 1.0, rules, shares, axis="temperature"))
+    assert "annealing 0 or 0.5" in said
+    high = float(said.split(" to ")[1].split(")")[0])
+    assert high < 0.6
+
+
+def test_a_rule_that_did_not_open_in_turn_is_said_to():
+    rules = tuple(ub.EpsilonGreedy(epsilon=value, initial=0) for value in (0.1, 0.2))
+    assert "initial 0" in said_of_parameters(contender("epsilon-greedy", 1.0, rules, (0.9, 0.1), axis="epsilon"))
+    usual = tuple(ub.EpsilonGreedy(epsilon=value) for value in (0.1, 0.2))
+    assert "initial" not in said_of_parameters(contender("epsilon-greedy", 1.0, usual, (0.9, 0.1), axis="epsilon"))

@@ -131,9 +131,12 @@ def test_a_start_in_mid_run_with_its_counts_in_estimate_and_posterior():
     assert np.abs(gaps[0] - gaps[1]).max() < 0.3
     with pytest.raises(ParameterError, match="begins in mid-run"):
         ub.posterior(rows, rule, best_mean=1.0, **given)
+    with pytest.raises(ParameterError, match="drawn for each demonstration by itself") as refusal:
+        ub.posterior(rows, rule, pool=True, **given)
+    assert refusal.value.parameter == "pool"
     numbered = PartialLog(rows, None, np.arange(31, 151))
     without = ub.estimate(numbered, rule, **{**given, "starting_pulls": None})
-    said = next(each for each in without.notes if each.code == "missing-rounds")
+    said = next(each for each in without.notes if each.code == "begins-late")
     assert "starting_pulls" in said.message
     assert "missing-at-random" not in {each.code for each in without.warnings}
 

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import unbandit as ub
 from unbandit.errors import LogError, ParameterError, shell_option
 from unbandit.log import ActionLog
 from unbandit.log.frames import FrameSource
@@ -98,3 +99,11 @@ def test_other_words_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="skip"):
         ActionLog.read(path, blank="drop")
     assert read_or_scan(path, blank="skip").lengths.tolist() == [2, 2]
+
+
+def test_a_table_of_rounds_does_not_go_with_skipped_ones():
+    log = ActionLog.from_bytes(TWO_PEOPLE, blank="skip")
+    given = {"sigma": 1.0, "demonstration": log.demonstrations[0]}
+    with pytest.raises(ParameterError, match="counted without them") as refusal:
+        ub.estimate(log, "ucb1", availability={log.arms[0]: (1, None)}, **given)
+    assert refusal.value.parameter == "availability"
