@@ -205,7 +205,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 AUTHORS = "The unbandit authors"
 RELEASED = "2026-11-15"
-ABOUT = "Recovers what every arm of a multi-armed bandit was worth from the log of which arm was pulled."
+ABOUT = "Estimates the value of every arm of a multi-armed bandit from its action log alone, without rewards."
 
 
 PAPER = SimpleNamespace(
