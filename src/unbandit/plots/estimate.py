@@ -176,7 +176,7 @@ def demonstrations(estimate: Estimate, *, most: int | None = None, ax: Axes | No
         span = parts.span_of(point.ravel(), low.ravel(), high.ravel())
         parts.put_scale(axes, "x", parts.even_ticks(*span), axis_label(estimate, quantity))
         entries: list[tuple[Look, str]] = []
-        for at, line in zip(range(len(shown)), LINES, strict=False):
+        for at, line in enumerate(parts.lines_of(shown, len(estimate.arms))):
             along = places + 0.5 * ((at + 0.5) / len(shown) - 0.5)
             known = np.isfinite(low[:, at]) & np.isfinite(high[:, at])
             bar: Look = {"color": line.colour, "linewidth": layout.size(1.2), "alpha": 0.6, "zorder": 2}
@@ -325,15 +325,15 @@ def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = 
         figure, axes = parts.curve_frame(
             along, up, ("rounds of the log", axis_label(curve.answer, quantity)), names, ax=ax
         )
-        undecided = _draw_undecided(axes, rounds, point, low, high)
-        for at, line in zip(range(len(shown)), LINES, strict=False):
+        undecided, lines = _draw_undecided(axes, rounds, point, low, high), parts.lines_of(shown, len(curve.arms))
+        for at, line in enumerate(lines):
             estimated = np.isfinite(point[:, at]).tolist()
             axes.fill_between(rounds, low[:, at], high[:, at], where=estimated, color=line.colour,
                               alpha=0.13 if len(shown) <= 4 else 0.09, linewidth=0)  # fmt: skip
             axes.plot(rounds, point[:, at], color=line.colour, linestyle=line.dashes, linewidth=1.4,
                       marker=line.marker, markersize=3.5, zorder=3)  # fmt: skip
-        parts.label_ends(axes, np.where(np.isfinite(point[-1]), point[-1], (low[-1] + high[-1]) / 2), names)
-        for value, line in zip(true, LINES, strict=False):
+        parts.label_ends(axes, np.where(np.isfinite(point[-1]), point[-1], (low[-1] + high[-1]) / 2), names, lines)
+        for value, line in zip(true, lines, strict=True):
             if np.isfinite(value):
                 axes.axhline(value, color=line.colour, linestyle=(0, (6, 4)), linewidth=0.9, zorder=2)
         remarks = {
@@ -378,8 +378,8 @@ def stretches(found: Stretches, *, ax: Axes | None = None) -> Any:
         width = float(found.last[0] - found.first[0] + 1)
         for border in found.last[:-1].tolist():
             axes.axvline(border, color=SOFT, linewidth=0.6, zorder=1)
-        ends = np.full(len(shown), np.nan)
-        for at, line in zip(range(len(shown)), LINES, strict=False):
+        ends, lines = np.full(len(shown), np.nan), parts.lines_of(shown, len(found.arms))
+        for at, line in enumerate(lines):
             here = middles + width * 0.6 * ((at + 0.5) / len(shown) - 0.5)
             ends_here = (
                 np.where(np.isfinite(low[:, at]), low[:, at], up.low),
@@ -390,7 +390,7 @@ def stretches(found: Stretches, *, ax: Axes | None = None) -> Any:
                       marker=line.marker, markersize=4.5, zorder=3)  # fmt: skip
             last = np.flatnonzero(np.isfinite(point[:, at]))
             ends[at] = point[last[-1], at] if last.size else np.nan
-        parts.label_ends(axes, ends, names)
+        parts.label_ends(axes, ends, names, lines)
         drift = "not tested for drift" if found.furthest is None else "no drift shown"
         if found.furthest is not None and found.drifted:
             drift = f'drift of "{short(found.furthest.arm)}"'

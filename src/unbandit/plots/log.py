@@ -111,6 +111,7 @@ def choice_shares(log: ActionLog, *, most: int = MOST_PANELS) -> Any:
     _rounds_of(log, None, "choice_shares")
     which = parts.evenly(range(len(log)), most)
     shown = np.argsort(-log.pulls.sum(axis=0), kind="stable")[: len(LINES)]
+    lines = parts.lines_of(shown, len(log.arms))
     longest = int(log.lengths[which].max())
     columns = min(3 if parts.is_narrow() else 6, len(which))
     rows = -(-len(which) // columns)
@@ -122,7 +123,7 @@ def choice_shares(log: ActionLog, *, most: int = MOST_PANELS) -> Any:
             codes = log.demonstration(at)
             edges, counts = binned(codes, np.arange(len(log.arms)), len(log.arms), TENTHS)
             middles, shares = (edges[1:] + edges[:-1]) / 2, counts / np.diff(edges)[:, None]
-            for arm, line in zip(shown.tolist(), LINES, strict=False):
+            for arm, line in zip(shown.tolist(), lines, strict=True):
                 axes.plot(middles, shares[:, arm], color=line.colour, linestyle=line.dashes, linewidth=1.2)
             axes.set_title(short(log.demonstrations[at], 12), fontsize=8, pad=2)
         for spare in panels[len(which) :]:
@@ -132,7 +133,7 @@ def choice_shares(log: ActionLog, *, most: int = MOST_PANELS) -> Any:
         panels[0].set_yticks([0, 0.5, 1], ["0", "50%", "100%"])
         panels[0].set_xticks([0, longest], ["0", f"{longest:,}"])
         figure.supxlabel("round", fontsize=8.5)
-        handles = [Line2D([], [], color=line.colour, linestyle=line.dashes) for line in LINES[: len(shown)]]
+        handles = [Line2D([], [], color=line.colour, linestyle=line.dashes) for line in lines]
         names = [parts.arm_name(log.arms[arm]) for arm in shown]
         look: Look = {"loc": "outside upper left", "fontsize": 8, "frameon": False}
         figure.legend(handles, names, ncols=3 if parts.is_narrow() else 6, **look)
@@ -213,9 +214,10 @@ def cumulative_pulls(
         up, along = parts.log_ticks(0.9, 1.15 * pulls.max()), parts.even_ticks(0, codes.size, whole=True)
         figure, axes = parts.curve_frame(along, up, ("round", "pulls so far"), names, ax=ax)
         _draw_pale(axes, edges, sums[:, named.size : drawn.size])
-        for at, line in zip(range(named.size), LINES, strict=False):
+        lines = parts.lines_of(named, len(log.arms))
+        for at, line in enumerate(lines):
             axes.plot(edges, sums[:, at], color=line.colour, linestyle=line.dashes, linewidth=1.5, zorder=3)
-        parts.label_ends(axes, pulls[named].astype(np.float64), names)
+        parts.label_ends(axes, pulls[named].astype(np.float64), names, lines)
         for first, arms, look in ((named.size, pale, PALE), (0, named, DARK)):
             places = [
                 _mark(codes, arm, marks[arm], edges, sums[:, at])

@@ -407,6 +407,9 @@ def put_demonstration(axes: Axes, demonstrations: Sequence[str], which: int) -> 
     """Write which demonstration is drawn, where there are several."""
     if len(demonstrations) > 1:
         name = f'demonstration "{short(demonstrations[which])}", {which + 1:,} of {len(demonstrations):,}'
+        if is_narrow():  # there is no room for both in the middle
+            name = f'"{short(demonstrations[which], 16)}", {which + 1:,} of {len(demonstrations):,}'
+            axes.set_xlabel(axes.get_xlabel(), loc="left")
         look: Look = {"fontsize": 7.5, "color": SOFT, "transform": _inches_from(axes, 1, 0)}
         axes.text(0, -0.42, name, ha="right", **look)
 
@@ -433,10 +436,15 @@ def evenly(ranked: Any, most: int = len(LINES)) -> NDArray[np.intp]:
     return members[np.unique(places)]
 
 
-def label_ends(axes: Axes, heights: Numbers, names: Sequence[str]) -> None:
+def lines_of(shown: Sequence[int] | NDArray[np.intp], arms: int) -> tuple[Line, ...]:
+    """Return the line of each arm that is drawn: where there are enough, an arm has the same one in every figure."""
+    return tuple(LINES[arm] for arm in shown) if arms <= len(LINES) else LINES[: len(shown)]
+
+
+def label_ends(axes: Axes, heights: Numbers, names: Sequence[str], lines: Sequence[Line] = LINES) -> None:
     """Name curves to the right of the axes, where they end; names that would overlap move, each with a leader.
 
-    `heights` are the curves' last values; a curve that ends in NaN is not named.
+    `heights` are the curves' last values; a curve that ends in NaN is not named. `lines` are those of the curves.
     """
     known = np.flatnonzero(np.isfinite(heights))
     if known.size == 0:
@@ -446,7 +454,7 @@ def label_ends(axes: Axes, heights: Numbers, names: Sequence[str]) -> None:
     ends = np.clip(ends, 0.0, 1.0)
     places = spread(ends, LINE_HEIGHT / height, 0.0, 1.0)
     for at, end, place in zip(known.tolist(), ends, places, strict=True):
-        look: Look = {"color": LINES[at].colour, "linewidth": 1.2, "transform": axes.transAxes, "clip_on": False}
+        look: Look = {"color": lines[at].colour, "linewidth": 1.2, "transform": axes.transAxes, "clip_on": False}
         leader = [1.0, 1.0 + 0.05 / across, 1.0 + 0.17 / across, 1.0 + 0.22 / across]
         axes.plot(leader, [end, end, place, place], **look)
         axes.text(1.0 + 0.26 / across, place, names[at], transform=axes.transAxes, va="center_baseline", color=INK)

@@ -13,7 +13,7 @@ from unbandit.formatting import label as short
 from unbandit.instance import Bernoulli
 from unbandit.plots import parts
 from unbandit.plots.estimate import AXIS_LABELS
-from unbandit.plots.parts import INK, LINES, PALETTE, Look, Numbers, panels, styled
+from unbandit.plots.parts import INK, PALETTE, Look, Numbers, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,12 +144,13 @@ def hidden_paths(
         )
         up = parts.even_ticks(*parts.span_of(drawn.ravel()), 6)
         figure, axes = parts.curve_frame(along, up, ("round", "hidden sample mean"), names, ax=ax)
-        for at, line in zip(range(len(shown)), LINES, strict=False):
+        lines = parts.lines_of(shown, len(arms))
+        for at, line in enumerate(lines):
             low, middle, high = drawn[:, at].T
             axes.fill_between(rounds, low, high, color=line.colour, alpha=0.13, linewidth=0)
             axes.plot(rounds, middle, color=line.colour, linestyle=line.dashes, linewidth=1.4, zorder=3)
         if len(bands):
-            parts.label_ends(axes, drawn[-1, :, 1], names)
+            parts.label_ends(axes, drawn[-1, :, 1], names, lines)
         fewer = f"; {len(shown)} of {len(arms):,} arms" if len(shown) < len(arms) else ""
         parts.put_remark(axes, f"{short(title, 60)}: median and 95% band{fewer}")
     return figure if ax is None else axes

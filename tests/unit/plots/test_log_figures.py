@@ -9,6 +9,7 @@ import pytest
 from figure_tools import drawn, words
 
 from unbandit import SAE, UCB, ActionLog, Instance, ParameterError, plots, switching_rounds
+from unbandit.plots import parts
 from unbandit.plots.log import binned
 
 KINDS = ["timeline", "pulls"]
@@ -166,3 +167,13 @@ def test_binning_counts_every_round_once():
     assert (counts.sum(axis=1) == np.diff(edges)).all()
     assert counts.sum(axis=0)[:3].tolist() == np.bincount(codes)[order].tolist()
     assert counts.sum() == codes.size
+
+
+def test_an_arm_has_the_same_line_in_every_figure():
+    log = ActionLog.from_actions([list("ACCCBCCB"), list("CABCCCCC")], arms="ABC")
+    axes = plots.cumulative_pulls(log).axes[0]
+    by_pulls = [line.get_color() for line in axes.get_lines()[:3]]
+    assert by_pulls == [parts.LINES[at].colour for at in (2, 1, 0)]  # C, B, A: in the order of their pulls
+    shares = plots.choice_shares(log).axes[0]
+    assert [line.get_color() for line in shares.get_lines()] == [parts.LINES[at].colour for at in (2, 1, 0)]
+    assert parts.lines_of([11, 3], 12) == parts.LINES[:2]
