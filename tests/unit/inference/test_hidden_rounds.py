@@ -149,12 +149,20 @@ def test_a_start_in_mid_run_with_its_counts_in_estimate_and_posterior():
         ("softmax:temperature=0.3,delay=5", {"sigma": 0.5}, "with a delay"),
         ("ucb:alpha=0.25", {"sigma": 0.5, "method": "posterior"}, "decides without chance"),
         ("softmax:temperature=fit", {"sigma": 0.5}, "are hidden"),
+        ("softmax:temperature=0.3,opening=random", {"sigma": 0.5}, "nothing shows which arms they opened"),
     ],
 )
 def test_what_of_a_start_in_mid_run_cannot_be_read_is_refused(text, options, why):
     rows = ub.ActionLog.from_actions([0, 1, 2] * 5 + [1] * 25)
     with pytest.raises(NotIdentifiable, match=why):
         ub.estimate(rows, text, starting_pulls={"0": 5, "1": 9, "2": 6}, **options)
+
+
+def test_rewards_that_are_known_after_a_start_in_mid_run_are_refused():
+    text = "arm,reward\n0,0.5\n" + "1,\n2,\n0,\n" * 10
+    rows = ub.ActionLog.from_bytes(text.encode())
+    with pytest.raises(NotIdentifiable, match="some rewards are known"):
+        ub.estimate(rows, "softmax:temperature=0.3", sigma=0.5, starting_pulls={"0": 5, "1": 9, "2": 6})
 
 
 def test_a_start_of_which_most_is_hidden_is_refused():
