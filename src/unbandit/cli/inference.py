@@ -72,7 +72,7 @@ def posterior(
     from unbandit.estimators.arguments import one_demonstration
     from unbandit.estimators.check import said_of
     from unbandit.fit import fitted_notice
-    from unbandit.log.partial import PartialLog, ThinnedLog, read_or_scan, started, thinned
+    from unbandit.log.partial import ThinnedLog, part_of, read_or_scan, without_counts
 
     assumed = rule_or_family(rule)
     printer.check_output(output, *printer.PICTURES, ".json", ".nc")
@@ -89,9 +89,7 @@ def posterior(
                 seed=seed, threads=threads, starting_pulls=starting_pulls, kept=kept, availability=availability,
                 check=options.read_check(no_check, strict),
             )  # fmt: skip
-    seen = record if starting_pulls is None else started(record, starting_pulls)
-    seen = seen if kept is None else thinned(seen, kept, horizon)
-    seen = seen.bracketed() if isinstance(seen, PartialLog) and seen.starting_pulls is None else seen
+    seen = without_counts(part_of(record, starting_pulls, kept, horizon))
     reading = seen.said(bracketed=False) if isinstance(seen, ThinnedLog) else seen.reading
     for label in (label for rival in rivals for label in rival):
         checks.position("pair", label, found.arms)

@@ -117,20 +117,15 @@ def asked_record(
 
     What draws random numbers needs its rounds in memory; simulations of closed forms read parts of a run too.
     """
-    from unbandit.log.partial import started, thinned
+    from unbandit.log.partial import part_of, without_counts
 
     is_drawn = draws(method, rule)
     needs_rounds = is_drawn or in_memory or (isinstance(rule, IndexRule) and rule.random_delay is not None)
-    record = as_record(log, scan=not needs_rounds)
-    if starting_pulls is not None:
-        record = started(record, starting_pulls)
-    if kept is not None:
-        record = thinned(record, kept, horizon)
+    record = part_of(as_record(log, scan=not needs_rounds), starting_pulls, kept, horizon)
     is_inferred = is_drawn and method != "bootstrap"
     if shows_part(record) and is_inferred and not isinstance(rule, RandomisedRule):
         _check_inferred(record, rule)
-    if is_partial(record) and record.starting_pulls is None:
-        record = record.bracketed()
+    record = without_counts(record)
     if is_thinned(record):
         _check_thinned(record, rule)
     if is_partial(record) and rule.is_late:

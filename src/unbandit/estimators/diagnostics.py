@@ -153,15 +153,19 @@ class _LateArm(Diagnostic):
         return np.asarray(seen.first > len(seen.arms))
 
     def notice(self, seen: Reading) -> Notice:
-        late = self.marked(seen)
-        at = late[np.argmin(seen.first[late])]
-        others, name = _and_more(late, "more arms after it"), quoted(seen.arms[at])
-        text = (
-            f"Arm {name} appears only in round {seen.first[at]}{others}. If the log begins in mid-run, do not trust "
-            f"the estimates: give the pulls before it with {option('starting_pulls')}. If the arm was added then, give "
-            f"its first round, {seen.first[at]}, with {option('availability')}."
-        )
-        return Notice(self.code, text, round=int(seen.first[at]), arm=seen.arms[at])
+        return late_arm(seen.arms, seen.first, self.marked(seen))
+
+
+def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
+    """Say which arm is the first of those that appear late, and what to do."""
+    at = late[np.argmin(first[late])]
+    others = _and_more(late, "more arms after it")
+    text = (
+        f"Arm {quoted(arms[at])} appears only in round {first[at]:,}{others}. If the log begins in mid-run, do not "
+        f"trust the estimates: give the pulls before it with {option('starting_pulls')}. If the arm was added then, "
+        f"give its first round, {first[at]}, with {option('availability')}."
+    )
+    return Notice("late-arm", text, round=int(first[at]), arm=arms[at])
 
 
 # Which arm is best

@@ -12,8 +12,9 @@ from unbandit import checks
 from unbandit.demonstrators import RandomisedRule, Thompson
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.availability import said_of_filtered
+from unbandit.estimators.diagnostics import late_arm
 from unbandit.estimators.procedures import Anchor, Answer, Request
-from unbandit.formatting import counted, probability, short_numbers
+from unbandit.formatting import probability, short_numbers
 from unbandit.inference import BetaPrior, NormalPrior, Posterior, Prior, infer_by_conventions, parse_prior, usual_prior
 from unbandit.inference.conventions import Convention
 from unbandit.inference.hidden import infer_hidden
@@ -51,15 +52,8 @@ def late_arms(request: Request) -> list[Notice]:
     for which, firsts in enumerate(log.tallied("counts").counted[1]):
         late = np.flatnonzero(firsts > patience)
         if late.size:
-            at = late[np.argmin(firsts[late])]
-            others = f", and {counted(late.size - 1, 'more arm')} after it" if late.size > 1 else ""
-            text = (
-                f'Arm "{log.arms[at]}" appears only in round {firsts[at]:,}{others}; the rule tries all arms about '
-                "equally often at first. If the arm was added then, the answer is wrong: give its first round, "
-                f"{firsts[at]}, with {option('availability')}."
-            )
             where = log.demonstrations[which] if len(log) > 1 else None
-            found.append(Notice("late-arm", text, round=int(firsts[at]), arm=log.arms[at], demonstration=where))
+            found.append(replace(late_arm(log.arms, firsts, late), demonstration=where))
     return found
 
 

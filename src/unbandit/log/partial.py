@@ -478,6 +478,20 @@ def _from_one(numbers: Counts) -> Counts:
     return numbers + 1 if numbers.min() == 0 else numbers
 
 
+def part_of(record: Any, starting_pulls: StartingPulls | None, kept: float | None, horizon: int | None) -> Any:
+    """Return a record as part of a run, if it is said to be one."""
+    if starting_pulls is not None:
+        record = started(record, starting_pulls)
+    if kept is not None:
+        record = thinned(record, kept, horizon)
+    return record
+
+
+def without_counts(record: Any) -> Any:
+    """Return a record that begins in mid-run after nobody knows which pulls as one that misses rounds; others as is."""
+    return record.bracketed() if isinstance(record, PartialLog) and record.starting_pulls is None else record
+
+
 def started(record: Any, given: StartingPulls) -> PartialLog:
     """Return a record that begins in mid-run, after as many pulls of every arm as are given."""
     if isinstance(record, ThinnedLog) or _has_holes(record):

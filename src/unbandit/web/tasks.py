@@ -77,14 +77,14 @@ def _estimate_contexts(
     return Outcome(made.title, made.main, _downloads(made))
 
 
-IDENTIFIED_BY = ("sigma", "bernoulli", "horizon", "prior", "seed", "level")
-"""What the page asks that `identify` uses."""
+FROM_CHOICES = ("sigma", "bernoulli", "horizon", "prior", "seed", "level")
+"""What the page asks that `identify` and `population` use."""
 
 
 def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
     say("Reading the file", 0.0)
     log, data = read(upload, reading, limits)
-    asked = {key: options[key] for key in IDENTIFIED_BY if key in options}
+    asked = {key: options[key] for key in FROM_CHOICES if key in options}
     log = _noting_unused(log, options, asked, "Which rule made a log is found from its choices alone.")
     written = table_files(log.to_frame(), "log", "The log") if data is None else ()
     name, data = (upload.name, data) if data is not None else ("log.csv", written[0].data)
@@ -110,7 +110,7 @@ def _population(
 ) -> Outcome:
     say("Reading the file", 0.0)
     log, data = read(upload, reading, limits)
-    asked = {key: options[key] for key in IDENTIFIED_BY if key in options}
+    asked = {key: options[key] for key in FROM_CHOICES if key in options}
     log = _noting_unused(log, options, asked, "The numbers of each person are found from choices alone.")
     own = without_fitted(rule)
     written = table_files(log.to_frame(), "log", "The log") if data is None else ()

@@ -118,6 +118,12 @@ def test_nothing_is_loaded_from_a_folder_that_others_can_write(tmp_path):
         run.unlink(missing_ok=True)
 
 
+def begun(program, cache):
+    """Start a program with an empty folder for compiled kernels."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+
+
 @pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="files are not locked on Windows")
 def test_of_two_processes_that_need_a_kernel_one_compiles_it(tmp_path):
@@ -125,9 +131,7 @@ def test_of_two_processes_that_need_a_kernel_one_compiles_it(tmp_path):
         "from unbandit.kernels.rng import words as kernel; from unbandit.tape import Tape; "
         "Tape(1).words(0, 0, 1); print(sum(kernel.stats.cache_misses.values()))"
     )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", program]
-    started = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    started = [begun(program, tmp_path) for _ in range(3)]
     assert sorted(process.communicate()[0].strip() for process in started) == ["0", "0", "1"]
 
 
@@ -138,9 +142,9 @@ def test_kernels_work_where_the_disk_is_full(tmp_path):
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096)); "
         "from unbandit.tape import Tape; print(Tape(1).words(0, 0, 1))"
     )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(Tape(1).words(0, 0, 1))
+    process = begun(program, tmp_path)
+    assert process.communicate()[0].strip() == str(Tape(1).words(0, 0, 1))
+    assert process.returncode == 0
     assert not [path for path in tmp_path.rglob("*.nbc") if path.stat().st_size]
 
 
