@@ -43,9 +43,10 @@ MOST_PILOTED = 10_000  # rounds times arms up to which a small cloud without a l
 CLOSE = 2.0  # log evidence by which it may miss that of the others
 ASTRAY, ASTRAY_PER_ROUND = 5.0, 0.005  # log evidence by which predictions of all rounds are off that say nothing
 STARTS = 4  # paths of a small cloud from which climbs to probable paths begin
-OUTLOOK_PER_ARM = 60  # particles per arm at least, where clouds look around paths
+OUTLOOK_FEWEST, OUTLOOK_PER_ARM = 600, 60  # particles at least, and per arm, where clouds look around paths
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
 LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
+MANY_LEADERS, LEADER_PARTICLES = 8, 6_000  # arms of such a rule that need twice as many, and up to how many they do
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +281,8 @@ def _around_paths(
     if by_pilot > clearly and log_evidence_of(replace(straight, keep_paths=False).run(clouds + 3)) > clearly:
         return replace(task, particles=int(STRAIGHT_SHARE * task.particles) if default else task.particles), ()
     if default:
-        task = replace(task, particles=max(task.particles, min(OUTLOOK_PER_ARM * len(task.log.arms), MOST_FEWEST)))
+        fewest = max(OUTLOOK_FEWEST, min(OUTLOOK_PER_ARM * len(task.log.arms), MOST_FEWEST))
+        task = replace(task, particles=max(task.particles, fewest))
     worse = found.min(axis=1)
     nearly = [
         outlooks[at] for at in np.argsort(-worse) if at == worse.argmax() or worse[at] > worse.max() - NEARLY_AS_GOOD
@@ -293,7 +295,10 @@ def _towards_meetings(
     task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clouds: int, *, more: bool
 ) -> tuple[CloudFilter, tuple[FilterPass, ...]]:
     """Let the filter of a greedy rule look at all changes of its leader, if small clouds find more evidence by it."""
-    task = replace(task, particles=LEADER_SHARE * task.particles if more else task.particles)
+    if more:
+        number = LEADER_SHARE * task.particles
+        many = min(2 * number, LEADER_PARTICLES) if len(task.log.arms) >= MANY_LEADERS else number
+        task = replace(task, particles=max(number, many))
     if not can_meet(rule, steps, len(task.log.arms)):
         return task, ()
     chances = [task.leader_chances(each, horizon) for each, horizon in zip(steps, task.horizons, strict=True)]
