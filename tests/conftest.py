@@ -5,6 +5,7 @@ pytest puts this folder on the import path because this file stands in it, so te
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from functools import cache
@@ -67,7 +68,7 @@ MARKED = {
 
 QUICK = {
     "contract/test_rules.py": (
-        r"test_(chunks|evidence|orders)|top-two.*many",
+        r"test_(chunks|evidence|orders)|top-two.*many|test_sim.*(anytime-moss|klucb|bayes-ucb|tuned):.*(many|clock=pulls)",
         r"\[(ucb|sae|thompson|epsilon-greedy|exp3|sliding-window-ucb)(:|\])",
     ),
     "contract/test_seam.py": ("test_(is_|rules_that_differ|an_edited_formula)", r"toy-formula|\[closed_over"),
@@ -79,13 +80,13 @@ QUICK = {
     "unit/inference/test_conventions.py": ("test_(other|logs_with_ties|short|all_demonstrations)", r"\[(moss|ucb1)"),
     "unit/inference/test_decisions.py": (r"\[8\]|simulations\[ucb1\]|larger\[10\]|few_particles", "never"),
     "unit/inference/test_gaussian.py": ("top-two|learning-softmax|klucb", "never"),
-    "unit/inference/test_hidden_rounds.py": ("every_completion", r"\[thompson"),
+    "unit/inference/test_hidden_rounds.py": ("every_completion|python_does.*learning", r"\[thompson"),
     "unit/inference/test_lookahead.py": ("test_(many_arms|a_log_too_long)", "never"),
     "unit/calibration/test_calibrate.py": ("test_(only_enough|the_record_stands)", "never"),
     "unit/calibration/test_contexts_measured.py": ("disjoint", "never"),
     "unit/calibration/test_misfits.py": ("test_bounds_of_other", "never"),
     "unit/contexts/test_context_posterior.py": ("test_clouds_agree", r"known(0|2|5|9|11|12)-"),
-    "unit/estimators/test_any_index.py": ("test_many_runs_at_once", r"-(ucb|moss)-"),
+    "unit/estimators/test_any_index.py": ("test_many_runs_at_once", r"\[[a-z]+-(ucb|moss)-"),
     "unit/estimators/test_available_arms.py": ("test_rules_that_need_a_mean", "never"),
     "unit/hierarchy/test_population.py": (r"closed_form\[2\]", "never"),
     "unit/kernels/test_largest_beta.py": ("test_tables_follow_a_cloud", "never"),
@@ -98,7 +99,7 @@ QUICK = {
     "unit/test_progress.py": ("test_ninety_seven_people", "never"),
     "unit/identification/test_identify.py": ("test_clear_cases", "thompson"),
     "paper/test_figure.py": (
-        "two_formats|rows_behind",
+        r"two_formats|rows_behind|\[(battery-landscape-(low|medium)|gene-all)\]",
         r"two_formats\[(ucb|battery-landscape|gene|sketch-switching)\]|behind_it\[(ucb|sae|battery|gene|gap-decay|sketch.*)\]",
     ),
     "paper/test_settled_claims.py": (r"test_settled_claims\[sae\]", "never"),
@@ -111,13 +112,13 @@ QUICK = {
     "cluster/": ("ray|dask", r"own\["),
     "browser/test_every_page.py": (
         "test_a_page_is_open_to_everyone",
-        r"\[(home|look|answer|which rule|features|refusal)\]",
+        r"\[(home|look|answer|features|refusal)\]",
     ),
     "browser/test_report_file.py": (r"open_to_everyone\[(warned|bounds)\]", "never"),
-    "browser/test_visits.py": (r"test_(columns_can|rules_that_give_nothing)|fields\[/simulate\]", "never"),
+    "browser/test_visits.py": (r"test_(columns_can|rules_that_give|a_waiting_page)|fields\[/simulate\]", "never"),
     "cli/test_demo_command.py": ("test_the_same_seed", "never"),
     "cli/test_help_and_lists.py": ("test_the_shell_completes", r"ucb:al\]|--columns"),
-    "cli/test_interrupts.py": (r"work\[0", "never"),
+    "cli/test_interrupts.py": (r"work\[0|is_imported", r"imported\[(typer|unbandit.estimators.api|numba)\]"),
     "cli/test_refusals.py": ("test_a_disk_that_fills_up", "csv"),
     "cli/test_report_command.py": ("test_a_long_log", "never"),
     "fuzz/test_parquet_logs.py": (r"\[1-1\]", "never"),
@@ -134,6 +135,7 @@ TOGETHER = {
     "paper/test_page.py": "figures",
     "unit/calibration/": "calibration",
     "unit/inference/": "filters",
+    "unit/reporting/": "reports",
     "web/test_app.py": "page",
     "web/test_safety.py": "page",
 }
@@ -152,6 +154,7 @@ FIRST = (
     "docs",
     "browser",
     "web",
+    "unit/reporting",
     "statistical",
     "cli",
 )
@@ -176,6 +179,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupSchedul
     return GroupScheduling(config, log)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let each worker begin to collect elsewhere: what one has rewritten of a file's assertions, the others read."""
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        left_out = {
+            Path(each).resolve() for each in config.getoption("ignore") or ()
+        }  # pytest takes what is named itself
+        parts = [part for given in config.args for part in _parts(Path(given)) if Path(part).resolve() not in left_out]
+        start = len(parts) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        config.args[:] = parts[start:] + parts[:start]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, and put what takes longest first."""
     for item in items:
@@ -184,7 +199,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(marker)
         if any(_repeats(item, *patterns) for patterns in _patterns(place)):
             item.add_marker("thorough")
-    items.sort(key=lambda item: _order(_place(item.nodeid)))  # stable: otherwise as collected
+    gc.freeze()  # what was collected stays: numba makes much garbage, and looking for it would pass over all tests
+    items.sort(key=lambda item: (_order(_place(item.nodeid)), _place(item.nodeid)))  # stable: in a file as collected
+
+
+def _parts(place: Path) -> list[str]:
+    """Return what is in `tests` or `tests/unit`, and other places as they are."""
+    if place.resolve() not in (TESTS, TESTS / "unit"):
+        return [str(place)]
+    inside = [each for each in sorted(place.iterdir()) if each.is_dir() or each.match("test_*.py")]
+    return [part for each in inside if each.name != "__pycache__" for part in _parts(each)]
 
 
 @cache

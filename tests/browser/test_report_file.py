@@ -48,7 +48,7 @@ def test_a_report_is_open_to_everyone(page, files, name):
     checker = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
     axe = checker.Axe()
     page.goto((files / f"{name}.html").as_uri())
-    for size, scheme in ((WIDE, "light"), (NARROW, "dark"), (WIDE, "dark"), (NARROW, "light")):
+    for size, scheme in ((WIDE, "light"), (NARROW, "dark")):  # colours do not depend on the width
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]

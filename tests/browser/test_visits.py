@@ -21,7 +21,7 @@ def chosen_rule(page, name="ucb"):
         page.select_option(f"#field-{name}-preset", "usual")
 
 
-def test_a_file_is_brought_looked_at_and_answered(opened, log):
+def test_a_file_is_brought_looked_at_answered_and_taken_home(opened, log):
     page = opened()
     bring(page, log)
     assert page.inner_text("h1") == "log.csv"
@@ -33,6 +33,19 @@ def test_a_file_is_brought_looked_at_and_answered(opened, log):
     ask(page)
     table = page.inner_text("main table >> nth=0")
     assert all(arm in table for arm in "ABC")
+    taken = {}
+    for link in page.locator(f"{ANSWERED} a").all():
+        with page.expect_download() as waiting:
+            link.click()
+        taken[waiting.value.suggested_filename.rpartition(".")[2]] = waiting.value.path().read_bytes()
+    assert {"csv", "json", "parquet", "html"} <= set(taken)
+    assert ("pdf" in taken) == (installed_browser() is not None)
+    assert taken.get("pdf", b"%PDF").startswith(b"%PDF")
+    arms = ["A", "B", "C"]
+    assert sorted(pl.read_csv(io.BytesIO(taken["csv"]))["arm"]) == arms
+    assert sorted(pl.read_parquet(io.BytesIO(taken["parquet"]))["arm"]) == arms
+    assert "ucb" in json.dumps(json.loads(taken["json"]))
+    assert taken["html"].lower().startswith(b"<!doctype html>")
     page.click("text=Forget this answer now")
     page.wait_for_selector("#file")
 
@@ -148,26 +161,6 @@ def test_a_server_that_was_stopped_is_told_of(opened):
     page.unroute("**/state")
     page.click("text=Cancel")
     page.wait_for_selector("text=Begin again")
-
-
-def test_table_and_report_can_be_taken_home(opened, log):
-    page = opened()
-    bring(page, log)
-    chosen_rule(page)
-    ask(page)
-    taken = {}
-    for link in page.locator(f"{ANSWERED} a").all():
-        with page.expect_download() as waiting:
-            link.click()
-        taken[waiting.value.suggested_filename.rpartition(".")[2]] = waiting.value.path().read_bytes()
-    assert {"csv", "json", "parquet", "html"} <= set(taken)
-    assert ("pdf" in taken) == (installed_browser() is not None)
-    assert taken.get("pdf", b"%PDF").startswith(b"%PDF")
-    arms = ["A", "B", "C"]
-    assert sorted(pl.read_csv(io.BytesIO(taken["csv"]))["arm"]) == arms
-    assert sorted(pl.read_parquet(io.BytesIO(taken["parquet"]))["arm"]) == arms
-    assert "ucb" in json.dumps(json.loads(taken["json"]))
-    assert taken["html"].lower().startswith(b"<!doctype html>")
 
 
 def test_an_arm_that_is_a_script_is_shown_as_text(opened, log):
