@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, RandomisedRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.inference.filter import (
     CloudCollapsed,
     CloudFilter,
@@ -34,6 +34,7 @@ TWISTED_SHARE = 2 / 3  # of this number, where particles see the whole log: the 
 QUICK_PER_ARM, MOST_FEWEST = 100, 1_000  # particles per arm at least, where a probability costs little, and their most
 PILOT_PARTICLES = 200  # of clouds that see no action before its round, beside those that look ahead
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
+ELIMINATED, ELIMINATION_WORK = 10, 10_000_000  # particles per squared arm of an elimination rule, and their most work
 BERNOULLI_SHARE, MOST_BERNOULLI = 1.2, 2_000  # of this number, and the most, for the largest of Beta draws
 BERNOULLI_STRAIGHT = 65  # times as many over the number of arms, where these clouds do not look ahead
 AGREE = 2.0  # log evidence within which small clouds by two approximations agree, so that both must be good
@@ -120,6 +121,9 @@ def run_filters(
     there = None if there is None or there.covers(int(log.lengths.max())) else there
     readings = [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(*map(work_of, readings))
+    if particles is None and isinstance(rule, EliminationRule):  # resampling forgets arms that went
+        most = min(MOST_PARTICLES, ELIMINATION_WORK // max(1, sum(map(work_of, readings))))
+        number = max(number, min(ELIMINATED * len(log.arms) ** 2, most))
     task = CloudFilter(
         log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing, there=there
     )

@@ -38,6 +38,7 @@ MOST_RELAXED = 0.005
 """The largest share of steps (at least one) without an exact particle, where indices grow with the round."""
 
 MOST_MARKS, MOST_KEPT = 100, 4_000_000
+MOST_BY_PHASE = 20_000_000  # numbers of a cloud that hold its sums at the end of every phase of an elimination rule
 """The largest number of marks at which sums are kept, and of numbers that a cloud keeps."""
 
 
@@ -239,9 +240,15 @@ class CloudFilter:
         if isinstance(reading, EliminationTests):
             pulls = np.zeros(arms, np.int64)
             alike = (belief.first == belief.first[0]) & (belief.second == belief.second[0]) & (cloud.before == 0)
-            died = filter_elimination(reading, cloud, level, alike, pulls)
-            active = (reading.fate != OUT).sum(axis=1)
-            rounds = np.cumsum(np.diff(reading.epoch, prepend=0) * active) + rule.fixed_delay
+            active = reading.fate != OUT
+            phase = np.cumsum((np.diff(active, axis=0, prepend=active[:1]) != 0).any(axis=1))
+            phases = int(phase[-1]) + 1 if level and phase.size else 0
+            by_phase = np.zeros((number, phases if number * phases * arms <= MOST_BY_PHASE else 0, arms))
+            died = filter_elimination(reading, cloud, level, alike, pulls, phase, by_phase)
+            if by_phase.size and not died:
+                generator = np.random.default_rng([self.seed, int(cloud.rng.name), 6])
+                redraw_common(reading, cloud, phase, by_phase, generator)
+            rounds = np.cumsum(np.diff(reading.epoch, prepend=0) * active.sum(axis=1)) + rule.fixed_delay
             return pulls, died, np.minimum(rounds, self.log.lengths.max())
         pulls = np.bincount(reading.arm, weights=reading.count, minlength=arms).astype(np.int64)
         if isinstance(rule, IndexRule):
@@ -386,6 +393,34 @@ class CloudFilter:
         following, decided = np.append(views.judged[1:], 0), np.append(views.decided[1:], rounds.size)
         ahead = following > 0 if self.follows_leader else following == 1
         return np.where(ahead, decided, views.decided)
+
+
+def redraw_common(
+    tests: EliminationTests, cloud: Cloud, phase: Integers, by_phase: Numbers, generator: np.random.Generator
+) -> None:
+    """Draw anew what the rewards of an epoch have in common, and with it the sums of a cloud.
+
+    Tests compare arms after as many pulls of each, so that no test changes when a number is added to one reward of
+    every active arm. Given the differences between arms, what they have in common is normal, and so are the means: both
+    are drawn from their conditional distribution, independently for all particles. Resampling leaves few different sums
+    of arms that went early; this gives back what they share with the arms that stayed.
+    """
+    belief, variance = cloud.belief, cloud.belief.sigma**2
+    starts = np.flatnonzero(np.diff(phase, prepend=-1))
+    active = tests.fate[starts] != OUT
+    epochs = np.diff(tests.epoch[np.append(starts[1:], phase.size) - 1], prepend=0)
+    share = active / active.sum(axis=1, keepdims=True)
+    gained = np.diff(by_phase, axis=1, prepend=0.0)
+    apart = np.where(active, gained - (gained * share).sum(axis=2, keepdims=True), 0.0)
+    seen = (np.diag(epochs @ active) - (share.T * epochs) @ active + np.diag(cloud.before)) / variance
+    told = (apart.sum(axis=1) + cloud.past) / variance
+    root = np.sqrt(belief.second)
+    factor = np.linalg.cholesky(np.eye(root.size) + root[:, None] * seen * root)
+    pull = np.linalg.solve(factor, ((told - seen @ belief.first) * root).T)
+    means = belief.first + root * np.linalg.solve(factor.T, pull + generator.standard_normal(pull.shape)).T
+    noise = generator.standard_normal((len(means), epochs.size))
+    common = epochs * (means @ share.T) + np.sqrt(epochs * variance / active.sum(axis=1)) * noise
+    cloud.sums[:] = (apart + common[:, :, None] * active).sum(axis=1)
 
 
 def _plays_as_declared(rule: RandomisedRule, name: str) -> bool:

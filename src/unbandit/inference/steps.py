@@ -66,8 +66,8 @@ def number_of_steps(reading: Reading) -> int:
 
 
 def work_of(reading: Reading) -> int:
-    """Return how much work a particle is: a step, or a test of every arm."""
-    return number_of_steps(reading) if isinstance(reading, Steps) else number_of_steps(reading) * reading.last.size
+    """Return how much work a particle is: a step, or an arm in a test."""
+    return number_of_steps(reading) if isinstance(reading, Steps) else int(np.count_nonzero(reading.fate != OUT))
 
 
 def check_filtered(rule: Demonstrator) -> None:

@@ -7,6 +7,9 @@ import pytest
 
 import unbandit as ub
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
+from unbandit.inference.filter import new_cloud, redraw_common
+from unbandit.kernels.smc.cloud import Belief
+from unbandit.kernels.smc.elimination import GOES, OUT, STAYS, EliminationTests
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 
@@ -137,3 +140,45 @@ def test_answers_of_clouds_that_differ_warn_in_python(ask):
     said = {notice.message for notice in found.warnings if notice.code in ("clouds-differ", "evidence-differs")}
     assert said
     assert said <= {str(each.message) for each in raised}
+
+
+def test_clouds_of_many_arms_that_are_dropped_agree():
+    """Arms that stay to the end must come close: clouds that do not know it lose 10 in the logarithm here."""
+    means = np.random.default_rng(1).normal(size=10)
+    log = ub.SAE(alpha=0.25).demonstrate(ub.Instance(means, 0.5), 2_500, seed=1)
+    found = ub.posterior(log, "sae:alpha=0.25", sigma=0.5, particles=300, seed=1)
+    assert found.log_evidence_error < 2
+
+
+def test_what_arms_have_in_common_is_drawn_given_their_differences():
+    """Two phases of three and two arms: mean and covariance of the sums are those of conditioning all at once."""
+    prior_mean, prior_variance = np.array([0.3, 0.0, -0.2]), np.array([1.0, 0.5, 2.0])
+    sigma, epochs, number = 0.7, (4, 5), 40_000
+    fate = np.array([[STAYS, STAYS, GOES], [STAYS, GOES, OUT]], np.int8)
+    ends = np.cumsum(epochs)
+    nothing = np.zeros((2, 3))
+    tests = EliminationTests(
+        ends, np.ones(2), fate, np.array([0, 9, 4]), np.arange(3), np.zeros(3), np.zeros(3), nothing.astype(np.int64),
+        nothing,
+    )  # fmt: skip
+    belief = Belief(False, prior_mean, prior_variance, sigma)
+    past, before = np.tile([1.0, 0.0, 0.0], (number, 1)), np.array([2.0, 0.0, 0.0])
+    cloud = new_cloud(belief, past, before, 2, np.zeros(0, np.int64), 1, 0)
+    by_phase = np.tile(np.array([[1.0, 2.0, -3.0], [3.5, 3.0, -3.0]]), (number, 1, 1))
+    redraw_common(tests, cloud, np.array([0, 1]), by_phase, np.random.default_rng(5))
+
+    of = np.array([0, 1, 2, 0, 1])  # the arm of each sum: three in the first phase, two in the second
+    long = np.array([4, 4, 4, 5, 5])
+    seen = 1 / (1 / prior_variance + before / sigma**2)
+    expected = seen * (prior_mean / prior_variance + past[0] / sigma**2)
+    covariance = np.where(of[:, None] == of, np.outer(long, long) * seen[of], 0.0) + np.diag(long * sigma**2)
+    apart = np.array([[1, -1, 0, 0, 0], [1, 0, -1, 0, 0], [0, 0, 0, 1, -1.0]])
+    told = apart @ np.array([1.0, 2.0, -3.0, 2.5, 1.0])
+    gain = covariance @ apart.T @ np.linalg.inv(apart @ covariance @ apart.T)
+    centre = long * expected[of] + gain @ (told - apart @ (long * expected[of]))
+    left = covariance - gain @ apart @ covariance
+    total = np.array([[1, 0, 0, 1, 0], [0, 1, 0, 0, 1], [0, 0, 1, 0, 0.0]])
+    spread = total @ left @ total.T
+    errors = np.sqrt(np.diag(spread) / number)
+    assert cloud.sums.mean(axis=0) == pytest.approx(total @ centre, abs=5 * errors.max())
+    assert np.cov(cloud.sums.T) == pytest.approx(spread, abs=0.03 * spread.max())

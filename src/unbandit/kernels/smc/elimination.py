@@ -4,7 +4,8 @@ At a test the arms that stay have sample means within twice the width of each ot
 far below the largest. Arms are drawn one after the other, those that stay first, each within the bounds that the
 earlier ones leave.
 
-The proposal of an arm that goes later is twisted towards the mean that its last test requires.
+The proposal of an arm that goes later is twisted towards the mean that its last test requires, and that of an arm that
+never goes towards the leading one: to the end they stay within twice the last width of each other.
 
 The record hardly shows which of several staying arms leads. Resampling would decide it by chance, so offspring exchange
 the sums of such arms at random.
@@ -37,7 +38,7 @@ DRAWS, EXCHANGES = np.uint64(8), np.uint64(9)  # the tape's streams
 GOAL_CAUTION = 2.0  # the variance of an arm's goal is multiplied by this, because the rivals to come are unknown
 
 MOST_TWISTED = 8.0
-"""The largest cost of a twisting factor, as a logarithm: if the leading arm changes, the goal was wrong."""
+"""The cost of a twisting factor, as a logarithm, from which on it grows slowly: the goal is wrong if leaders change."""
 
 
 class EliminationTests(NamedTuple):
@@ -72,12 +73,14 @@ class Goal(NamedTuple):
 
 @compiled
 def filter_elimination(
-    tests: EliminationTests, cloud: Cloud, shifts: bool, alike: NDArray[np.bool_], pulls: Integers
-) -> int:
+    tests: EliminationTests, cloud: Cloud, shifts: bool, alike: NDArray[np.bool_], pulls: Integers, phase: Integers,
+    by_phase: Numbers,
+) -> int:  # fmt: skip
     """Move a cloud from test to test; return 0, or the first test (from 1) that no particle survives.
 
     `alike` marks the arms about which the observer knew the same beforehand. Fills `pulls` with the number of rewards
-    behind each arm's sum.
+    behind each arm's sum. A phase is a stretch of tests of the same arms, and `phase` its number at each test. Fills
+    `by_phase`, (particles, phases, arms), with the sums at the end of each, unless it has no phases.
     """
     number, arms = cloud.sums.shape
     twists, log_weights = np.zeros(number), np.zeros(number)
@@ -103,7 +106,11 @@ def filter_elimination(
             return test + 1
         if resampled:
             inherit(twists, cloud.ancestors)
-            _exchange(tests, cloud, alike, test)
+            inherit(by_phase, cloud.ancestors)
+            _exchange(tests, cloud, alike, test, by_phase)
+        for particle in range(number if by_phase.shape[1] > 0 else 0):
+            for arm in range(arms):
+                by_phase[particle, phase[test], arm] = cloud.sums[particle, arm]
         mark = keep_sums(cloud, test, mark)
     if shifts and tests.epoch.size > 0:
         for particle in range(number):
@@ -112,7 +119,9 @@ def filter_elimination(
 
 
 @called
-def _exchange(tests: EliminationTests, cloud: Cloud, alike: NDArray[np.bool_], test: int) -> None:
+def _exchange(
+    tests: EliminationTests, cloud: Cloud, alike: NDArray[np.bool_], test: int, by_phase: Numbers
+) -> None:  # fmt: skip
     """Shuffle in each particle (Fisher-Yates) the sums of the arms that have stayed so far and never go."""
     arms = tests.last.size
     partners, size = np.empty(arms, np.int64), 0
@@ -127,6 +136,9 @@ def _exchange(tests: EliminationTests, cloud: Cloud, alike: NDArray[np.bool_], t
                 other = partners[int(uniform(cloud.rng, EXCHANGES, test, particle * arms + arm) * (at + 1))]
                 mine, its = cloud.sums[particle, arm], cloud.sums[particle, other]
                 cloud.sums[particle, arm], cloud.sums[particle, other] = its, mine
+                for phase in range(by_phase.shape[1]):
+                    mine, its = by_phase[particle, phase, arm], by_phase[particle, phase, other]
+                    by_phase[particle, phase, arm], by_phase[particle, phase, other] = its, mine
 
 
 @inlined
@@ -138,7 +150,11 @@ def _later(prior: ArmPrior, known: float, total: float, own: float, left: int, e
 
 @called
 def _update_twists(tests: EliminationTests, cloud: Cloud, test: int, twists: Numbers) -> None:
-    """Compute the log of each particle's twisting factor: how well the arms that go later lie for it."""
+    """Compute the log of each particle's twisting factor: how well the arms that go later lie for it.
+
+    They go one after the other at a drop below the same leading arm, whose mean and sum are followed by a Kalman
+    filter: an arm that goes shows where the leading arm is when the next one goes.
+    """
     belief, epoch = cloud.belief, tests.epoch[test]
     for particle in range(0 if belief.bernoulli else twists.size):
         factor, leader = 0.0, -1
@@ -146,19 +162,52 @@ def _update_twists(tests: EliminationTests, cloud: Cloud, test: int, twists: Num
             stays = tests.fate[test, arm] == STAYS and tests.last[arm] == 0
             if stays and (leader < 0 or cloud.sums[particle, arm] > cloud.sums[particle, leader]):
                 leader = arm
-        for arm in range(tests.last.size if leader >= 0 else 0):
-            if tests.fate[test, arm] == STAYS and tests.last[arm] > 0:
-                left, end = tests.last[arm] - epoch, 1.0 / tests.last[arm]
-                own, best = cloud.sums[particle, arm], cloud.sums[particle, leader]
-                prior, known = prior_of(belief, arm), cloud.before[arm] + epoch
-                goal = _goal(
-                    prior_of(belief, leader), cloud.before[leader] + epoch, cloud.past[particle, leader] + best, best,
-                    left, end, tests.drop[arm], tests.drop_variance[arm],
-                )  # fmt: skip
-                later, variance = _later(prior, known, cloud.past[particle, arm] + own, own, left, end)
-                off = later - goal.mean
-                factor -= min(0.5 * off * off / (variance + goal.variance), MOST_TWISTED)
+        if leader < 0:
+            twists[particle] = 0.0
+            continue
+        best, at, prior = cloud.sums[particle, leader], epoch, prior_of(belief, leader)
+        mean, variance = posterior_mean(prior, cloud.before[leader] + epoch, cloud.past[particle, leader] + best)
+        variance, between, spread, noise = GOAL_CAUTION * variance, 0.0, 0.0, GOAL_CAUTION * prior.sigma * prior.sigma
+        for place in range(tests.order.size - 1, -1, -1):  # the first to go comes first
+            arm = tests.order[place]
+            if tests.fate[test, arm] != STAYS or tests.last[arm] == 0:
+                continue
+            ahead, end = tests.last[arm] - at, 1.0 / tests.last[arm]
+            best += ahead * mean
+            spread += ahead * (2.0 * between + ahead * variance + noise)
+            between += ahead * variance
+            at = tests.last[arm]
+            own, known = cloud.sums[particle, arm], cloud.before[arm] + epoch
+            total = cloud.past[particle, arm] + own
+            later, later_variance = _later(prior_of(belief, arm), known, total, own, at - epoch, end)
+            off = end * best - later - tests.drop[arm]
+            scatter = end * end * spread + later_variance + tests.drop_variance[arm]
+            cost = 0.5 * off * off / scatter
+            factor -= _slowly(cost)
+            if cost < MOST_TWISTED:
+                of_mean, of_sum = end * between / scatter, end * spread / scatter
+                mean, best = mean - of_mean * off, best - of_sum * off
+                variance -= of_mean * end * between
+                between -= of_mean * end * spread
+                spread -= of_sum * end * spread
+        final = tests.epoch[-1]
+        ahead, end = final - at, 1.0 / final
+        best += ahead * mean
+        spread += ahead * (2.0 * between + ahead * variance + noise)
+        for arm in range(tests.last.size if final > epoch else 0):  # those that never go stay close to the end
+            if arm != leader and tests.fate[test, arm] == STAYS and tests.last[arm] == 0:
+                own, known = cloud.sums[particle, arm], cloud.before[arm] + epoch
+                total = cloud.past[particle, arm] + own
+                later, later_variance = _later(prior_of(belief, arm), known, total, own, final - epoch, end)
+                off = max(end * best - later - 2.0 * tests.width[-1], 0.0)
+                cost = 0.5 * off * off / (end * end * spread + later_variance)
+                factor -= _slowly(cost)
         twists[particle] = factor
+
+
+@inlined
+def _slowly(cost: float) -> float:
+    return cost if cost < MOST_TWISTED else MOST_TWISTED * (1.0 + math.log(cost / MOST_TWISTED))
 
 
 @inlined
@@ -174,6 +223,7 @@ def _goal(
 def _draw_arms(tests: EliminationTests, cloud: Cloud, pulls: Integers, test: int, log_weights: Numbers) -> None:
     """Draw the sums of all active arms up to a test, and the log weight that each particle gains."""
     belief, sums, epoch, width = cloud.belief, cloud.sums, tests.epoch[test], tests.width[test]
+    final = tests.epoch[-1]
     for particle in range(log_weights.size):
         largest, smallest, winner = -math.inf, math.inf, -1
         log_weight, leader = 0.0, -1
@@ -195,6 +245,12 @@ def _draw_arms(tests: EliminationTests, cloud: Cloud, pulls: Integers, test: int
                     goal = _goal(
                         prior_of(belief, leader), cloud.before[leader] + epoch, cloud.past[particle, leader] + best,
                         best, tests.last[arm] - epoch, 1.0 / tests.last[arm], tests.drop[arm], tests.drop_variance[arm],
+                    )  # fmt: skip
+                elif fate == STAYS and leader >= 0 and final > epoch:  # it stays close to the end
+                    best = sums[particle, leader]
+                    goal = _goal(
+                        prior_of(belief, leader), cloud.before[leader] + epoch, cloud.past[particle, leader] + best,
+                        best, final - epoch, 1.0 / final, 0.0, 4.0 * tests.width[-1] * tests.width[-1],
                     )  # fmt: skip
                 # Draw what the arm gained since the previous test.
                 base, seen = sums[particle, arm], pulls[arm] + tests.known[test, arm]
