@@ -107,7 +107,7 @@ def _test(rule, sums, pulls, active, place, arms):
 
 
 @pytest.mark.parametrize("text", RULES)
-@pytest.mark.parametrize("arms", [2, 3])
+@pytest.mark.parametrize("arms", [pytest.param(2, marks=pytest.mark.thorough), 3])
 def test_draws_are_those_of_runs_that_made_the_same_choices(text, arms):
     rule = ub.parse_rule(text).for_arms(arms)
     means, actions = played(rule, arms, np.random.default_rng(5))
