@@ -88,10 +88,9 @@ def _completed(log: ThinnedLog, seen: Tallies, which: int, rule: Demonstrator) -
     later = np.minimum(at_switch + after * at_switch // begun, total)
     of_best_then = np.maximum(of_best_then, 1)
     until[:, top] = of_best_then[:, top] = 0
-    later[:, top] = total
-    found = Tallies(
-        every, last=np.broadcast_to(last, shape), own=until, of_best=of_best_then, rounds=np.where(own > 0, later, 0)
-    )
+    later = np.where(own > 0, later, 0)
+    later[:, top] = last[top]
+    found = Tallies(every, last=np.broadcast_to(last, shape), own=until, of_best=of_best_then, rounds=later)
     if isinstance(rule, EliminationRule):
         unseen = (1 - kept) / (2 - kept)  # of an active arm, from one pull of another that is seen to its next
         gone = (pulls > 0) & (unseen ** _seen_since(seen, top) < STILL_ACTIVE)

@@ -10,6 +10,7 @@ from unbandit import (
     UCB,
     UCB1,
     ActionLog,
+    Bernoulli,
     Instance,
     LogError,
     NotIdentifiable,
@@ -61,6 +62,21 @@ def test_a_thinned_log_says_nearly_what_the_whole_one_does(rule):
                 assert one.gap_low < other.gap < one.gap_high
                 assert one.gap_low < one.gap < one.gap_high
                 assert one.gap_high - one.gap_low > 0.9 * (other.gap_high - other.gap_low)
+
+
+@pytest.mark.parametrize("noise", [{"bernoulli": True}, {"sigma": 0.5}, {}], ids=str)
+def test_the_centre_of_a_thinned_log_is_that_of_the_whole_one_whatever_is_known_of_the_noise(noise):
+    rule, instance = UCB1(exploration=0.5), Instance([0.7, 0.55, 0.45, 0.3], Bernoulli(), ARMS)
+    log = rule.demonstrate(instance, 3_000, seed=2)
+    rows = ActionLog.from_codes(log.actions[np.random.default_rng(2).random(3_000) < 0.9], ARMS)
+    whole, found = (
+        estimate(each, rule, check=False, **noise, **asked) for each, asked in ((log, {}), (rows, {"kept": 0.9}))
+    )
+    for one in found:
+        other = whole[one.arm]
+        if other.verdict == "estimated":
+            assert one.gap == pytest.approx(other.gap, rel=0.15)
+            assert (one.gap_low > 0) == (other.gap_low > 0)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
