@@ -47,6 +47,8 @@ RIGHT: Final = (UCB, UCB1, MOSS, KLUCB, LILUCB, SAE, PHASED, *BERNOULLI_READ)
 PAIRED: Final = (UCB, UCB1, MOSS, KLUCB)  # read as each other
 WITH_EVIDENCE: Final = (*PAIRED, LILUCB)  # between which the most powerful test is made
 AT_RANDOM: Final = ("epsilon-greedy:epsilon=0.1", "softmax:temperature=0.2", f"thompson:sigma={SIGMA}", "uniform")
+READ_AT_RANDOM: Final = (f"thompson:sigma={SIGMA}", "epsilon-greedy:epsilon=0.1", "softmax:temperature=0.2")
+TAKEN_FOR_RANDOM: Final = (UCB, UCB1, MOSS)  # index rules whose logs are read as if the choices were random
 SCATTER: Final = {"sigma half": 0.5, "sigma double": 2.0}
 DRIFT: Final = "drift"
 TWISTS: Final = ("batches of 5", "batches of 20", DRIFT, *SCATTER)
@@ -133,6 +135,8 @@ def check_cells(runs: int | None = None) -> tuple[CheckCell, ...]:
         ),
         cell(LILUCB, UCB, USUAL, 0.80),
         *(cell(made, UCB1, USUAL, 0.95) for made in AT_RANDOM),
+        *(cell(rule, rule, USUAL, FALSE_ALARMS) for rule in READ_AT_RANDOM),
+        *(cell(made, read, USUAL, 0.95) for read in READ_AT_RANDOM for made in TAKEN_FOR_RANDOM),
         cell(EVEN_DAR, SAE, USUAL, 0.90),
         *(cell(rule, rule, USUAL, 0.95, twist) for rule in PAIRED for twist in TWISTS),
     )
@@ -208,6 +212,8 @@ def checked_record(cell: CheckCell, log: ActionLog, best_mean: float) -> Check:
     """Check a record as `estimate` does, on one thread."""
     known: dict[str, Any] = {"bernoulli": True} if isinstance(cell.noise, Bernoulli) else {"sigma": SIGMA}
     rule = parse_rule(rule_text(cell.read))
+    if cell.read in READ_AT_RANDOM:
+        return estimate(log, rule, check=True, horizon=cell.horizon, **known).check
     if not getattr(rule, "shifts", True):
         known["best_mean"] = best_mean
     answer = estimate(log, rule, check=False, horizon=cell.horizon, **known)
@@ -228,7 +234,7 @@ def log_ratio(cell: CheckCell, log: ActionLog, means: Floats, design: str) -> fl
     possible = cell.made in WITH_EVIDENCE and (
         not cell.twist or cell.twist in SCATTER or (even and cell.twist == DRIFT)
     )
-    if cell.right or cell.arms > USUAL[0] or not (possible or (at_random and not even)):
+    if cell.right or cell.arms > USUAL[0] or not (possible or (at_random and not even)) or cell.read in READ_AT_RANDOM:
         return None
     made, read, own = parse_rule(cell.made), parse_rule(cell.read), -math.inf
     assert isinstance(read, IndexRule)

@@ -3,7 +3,7 @@
 Three tests share the probability of a false alarm. One *simulates* the rule at the means that were found and compares
 statistics of the record (`predictive`): it notices whatever is out of the ordinary, for every rule. The others
 *predict* the decisions one by one (`decisions`) and look for what other rules would do instead (`rivals`): they tell
-close kin apart, for index rules with normal rewards.
+close kin apart, for index rules with normal rewards. A rule that chooses at random is compared with index rules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, IndexRule, RecentIndexRule
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
 from unbandit.errors import InferenceError, LogError
 from unbandit.fit import IF, ONE_BY_ONE, Check, FitVerdict, Statistic, Wording, not_checked, short_name
 from unbandit.formatting import capitalise
@@ -36,7 +36,16 @@ from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
-from unbandit.inference.rivals import RANDOM, Rival, predicts, random_choices, rivals_of, weights_of
+from unbandit.inference.rivals import (
+    RANDOM,
+    Odds,
+    Rival,
+    odds_of_index_rules,
+    predicts,
+    random_choices,
+    rivals_of,
+    weights_of,
+)
 from unbandit.inference.steps import check_late_opening, reading_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
 
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
 SHARES = {"decisions": 0.37, "evidence": 0.37, "simulations": 0.26}  # of the error probability that each test may use
+BY_CHANCE = {"simulations": 0.74, "evidence": 0.26}  # the same for rules that choose at random
 SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with the share of this test
 MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_ROUNDS_OF_PART = 100_000  # that are simulated to show the rows of a part of a run
@@ -249,7 +259,14 @@ class _Request:
         if decided is None:
             if by_simulation is None:
                 return not_checked("All simulations of this rule are alike, so there is nothing to compare.")
-            return self._verdict(by_simulation, _said(by_simulation, _furthest(statistics), notes), statistics, number)
+            odds = self._odds(rule, noise, means) if whole and not late else None
+            if odds is None:
+                reason = _said(by_simulation, _furthest(statistics), notes)
+                return self._verdict(by_simulation, reason, statistics, number)
+            by_odds, value = odds.p_value / BY_CHANCE["evidence"], by_simulation / BY_CHANCE["simulations"]
+            reason = _more_probable(odds) if by_odds < value else _furthest(statistics)
+            value = min(by_odds, value)
+            return self._verdict(value, _said(value, reason, notes), statistics, number, odds.names)
         values = {
             "decisions": decided.p_value, "evidence": decided.by_evidence,
             "simulations": math.inf if by_simulation is None else by_simulation,
@@ -345,6 +362,22 @@ class _Request:
         weights = weights_of(rule, rivals)
         tested, length = residuals(decisions, (first, second), every), int(self.log.lengths[0])
         return _Decided(decisions, (first, second), every, weights, tested, self._decided(), length, self.seed)
+
+    def _odds(self, rule: Demonstrator, noise: Noise, means: NDArray[np.float64]) -> Odds | None:
+        """Compare a rule that chooses at random with index rules; None where these cannot be asked.
+
+        Its own prior is around the means that were found, and wide: it has the benefit of the doubt.
+        """
+        decided = self._decided()
+        if not isinstance(rule, RandomisedRule) or rule.batch > 1 or self.log.rewards is not None:
+            return None
+        if decided < 4 * len(self.log.arms):
+            return None
+        prior = usual_prior(noise, float(means.mean()))
+        if isinstance(prior, NormalPrior):
+            prior = NormalPrior(prior.mean, max(prior.deviation, 2 * float(means.std())))
+        start, threads = self.log.select(0, decided), checks.threads(self.threads)
+        return odds_of_index_rules(start, rule, noise, prior, self.horizon, self._seed(3), threads)
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
@@ -464,6 +497,12 @@ class _Decided:
 
 def _noise(exponent: int) -> Gaussian:
     return Gaussian(2.0 ** (exponent / 2))
+
+
+def _more_probable(odds: Odds) -> str:
+    """Say how much more probable index rules make the log."""
+    times = "10 times" if odds.log_ratio < math.log(100) else f"10^{odds.log_ratio / math.log(10):.0f} times"
+    return f"The log is about {times} as probable under rules that leave nothing to chance."
 
 
 def _furthest(statistics: Sequence[Statistic]) -> str:

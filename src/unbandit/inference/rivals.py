@@ -2,7 +2,8 @@
 
 A rule is tested against the others of its kind with their usual parameters, and against itself with rewards that
 scatter less or more, with a leading arm that gets better or worse, or in batches; `random_choices` stands for every
-rule that chooses at random.
+rule that chooses at random. A rule that chooses at random is tested against all index rules (`odds_of_index_rules`):
+their logs are so regular that simulations alone hardly notice.
 """
 
 import math
@@ -12,10 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unbandit.demonstrators import Demonstrator, IndexRule, rules
-from unbandit.errors import ParameterError
+from unbandit import checks
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, rules
+from unbandit.errors import InferenceError, ParameterError
 from unbandit.fit import IF
-from unbandit.inference.decisions import Decisions, Predictions, without_rule
+from unbandit.inference.clouds import one_look_ahead, run_filters
+from unbandit.inference.decisions import Decisions, Predictions, predict, without_rule
+from unbandit.inference.filter import log_mean
+from unbandit.inference.prior import NormalPrior, Prior, belief_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -23,6 +28,11 @@ FACTORS = (0.5, 0.7, 1.4, 2.0)  # standard deviations of a reward, times the ass
 FALLS = (2.0, -2.0)  # of the most-pulled arm, in units of its lead
 RANDOM = "choices at random"
 MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (50.0, 400.0)} | {RANDOM: math.inf}
+
+ROUGHLY = Gaussian(0.5)  # rewards of 0 and 1, as index rules are asked about them
+PREDICTING, QUICK, THOROUGH, OWN_CLOUDS = 24, 50, 400, 4  # particles, and clouds of the rule that is tested
+ROOM = 5.0  # nats that the rule may be behind because its means, and its evidence, are not known exactly
+NEAR = 3.0  # nats behind the most probable index rule, within which others are named
 
 
 class Rival(NamedTuple):
@@ -100,3 +110,64 @@ def usual_parameters(rule: type[Demonstrator], noise: Noise, log: ActionLog) -> 
 def random_choices(decisions: Decisions) -> Mapping[str, Predictions]:
     """Predict as one who chooses at random, with a shorter and a longer memory."""
     return {name: without_rule(decisions, memory) for name, memory in MEMORIES.items()}
+
+
+class Odds(NamedTuple):
+    """How much more probable a log is under index rules, all together, than under the rule that is tested."""
+
+    log_ratio: float
+    names: tuple[str, ...]  # the most probable index rules
+
+    @property
+    def p_value(self) -> float:
+        """Return the probability, at most, that a log of the rule has such odds: 1 / r at a ratio of r, with room."""
+        return math.exp(min(ROOM - self.log_ratio, 0.0))
+
+
+def odds_of_index_rules(
+    log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int
+) -> Odds | None:
+    """Compare a rule that chooses at random with index rules, by the probability of a log; None if none can be asked.
+
+    Index rules have the parameters that `identify` tries first. Any prediction of the actions may stand against the
+    rule's own, so normal rewards do for index rules where the log's are 0 and 1. Few particles may miss much of the
+    rule's own probability: before the odds are against it, more are asked.
+    """
+    gaussian = noise if isinstance(noise, Gaussian) else ROUGHLY
+    wide = NormalPrior(0.0, max(1.0, 2 * gaussian.sigma) if gaussian is noise else gaussian.sigma)
+    kinds = [
+        [(each, weight) for each, weight in kind.guesses(gaussian, log) if predicts(each, gaussian)]
+        for kind in rules().values()
+        if issubclass(kind, IndexRule) and kind.proposed
+    ]
+    kinds = [kind for kind in kinds if kind]
+    rivals = [(each, math.log(weight / len(kinds))) for kind in kinds for each, weight in kind]
+
+    def by_rival(each: IndexRule) -> float:
+        try:
+            given = log, each.for_arms(len(log.arms)), gaussian, wide, horizon, PREDICTING
+            return predict(*given, seed=seed, evidence_only=True).log_evidence
+        except InferenceError:  # it opens otherwise
+            return -math.inf
+
+    found = checks.in_threads(by_rival, [(each,) for each, _ in rivals], threads)
+    shares = np.array([evidence + weight for evidence, (_, weight) in zip(found, rivals, strict=True)])
+    if not rivals or shares.max() == -math.inf:
+        return None
+    together, belief = float(np.logaddexp.reduce(shares)), belief_of(prior, len(log.arms), noise, None)
+    near = [str(rivals[at][0]) for at in np.argsort(-shares) if shares[at] > shares.max() - NEAR]
+    odds = Odds(-math.inf, tuple(near))
+    for particles in (QUICK, THOROUGH):
+        try:
+            quick = one_look_ahead(log, rule, belief, [horizon], seed) if particles == QUICK else None
+            own = run_filters(
+                log, rule, belief, [horizon], particles, OWN_CLOUDS, seed, threads, keep_paths=False, tolerant=True,
+                look_ahead=quick,
+            )  # fmt: skip
+        except InferenceError:
+            return None
+        finite = own.evidences[np.isfinite(own.evidences)]
+        odds = odds._replace(log_ratio=together - log_mean(finite)[0] - float(np.ptp(finite)))
+        if odds.log_ratio <= ROOM:
+            break
+    return odds

@@ -14,8 +14,10 @@ from unbandit import parse_rule
 from unbandit.calibration.measure import MET, MISSED, OPEN
 from unbandit.calibration.misfits import (
     EVEN_DAR,
+    READ_AT_RANDOM,
     RIGHT,
     SAE,
+    TAKEN_FOR_RANDOM,
     UCB,
     UCB1,
     WITH_EVIDENCE,
@@ -47,7 +49,10 @@ def test_cells_have_every_rule_pair_and_twist():
     assert {cell.runs for cell in cells} == {300}
     assert {cell.runs for cell in check_cells(3)} == {3}
     right = [(cell.made, cell.arms, cell.horizon) for cell in cells if cell.right]
-    assert right == [(rule, *size) for rule in RIGHT for size in ((2, 500), (4, 2_000), (10, 5_000))]
+    sizes = (2, 500), (4, 2_000), (10, 5_000)
+    assert right == [
+        *((rule, *size) for rule in RIGHT for size in sizes), *((rule, *sizes[1]) for rule in READ_AT_RANDOM)
+    ]  # fmt: skip
     names = {parse_rule(text.partition(" on ")[0]).name for text in RIGHT}
     proposed = [name for name, rule in ub.demonstrators.rules().items() if rule.proposed]
     closed = {rule.name for rule in map(parse_rule, proposed) if rule.reveals == "values"}
@@ -55,7 +60,7 @@ def test_cells_have_every_rule_pair_and_twist():
     assert len({(cell.made, cell.read, cell.arms, cell.twist) for cell in cells}) == len(cells)
     pairs = [cell for cell in cells if cell.made in WITH_EVIDENCE and cell.made != cell.read]
     assert sorted({(cell.arms, cell.goal) for cell in pairs}) == [(2, 0.8), (4, 0.8), (4, 0.95)]
-    assert len(pairs) == 25
+    assert len(pairs) == 25 + len(READ_AT_RANDOM) * len(TAKEN_FOR_RANDOM)
     assert sum(bool(cell.twist) for cell in cells) == 20
 
 
@@ -208,3 +213,11 @@ def test_a_goal_that_no_test_reaches_is_not_held_against_the_check():
     criterion, bounds = check_criteria([limited, ample])
     assert [score.verdict for score in criterion.scores if score.column == "K=4, T=2,000"] == [None, MISSED]
     assert [score.measured.value for score in bounds.scores] == [0.7, 0.95]
+
+
+def test_a_rule_that_chooses_at_random_is_checked_as_users_get_it():
+    """Its check asks index rules, and the most powerful test is not made: the assumed rule is no index rule."""
+    cell = CheckCell(UCB1, READ_AT_RANDOM[0], 4, 400, 2, 0.95)
+    log, means, design = play_cell(cell, 1, 0)
+    assert checked_record(cell, log, float(means.max())).verdict == "does not fit"
+    assert log_ratio(cell, log, means, design) is None

@@ -21,7 +21,7 @@ from unbandit.fit import Check, Statistic
 from unbandit.inference import check as check_module
 from unbandit.inference.check import _together
 from unbandit.inference.predictive import statistics_of, wordings
-from unbandit.inference.rivals import batch_of, rivals_of
+from unbandit.inference.rivals import batch_of, odds_of_index_rules, rivals_of
 from unbandit.instance import Gaussian
 
 MEANS, SIGMA, ROUNDS = (1.0, 0.5, 0.0), 0.5, 600
@@ -374,3 +374,33 @@ def test_every_statistic_has_a_sentence(name: str, values: tuple[float, float, f
 @pytest.mark.parametrize(("arms", "length"), [(2, 10), (4, 2_000), (50, 400)])
 def test_no_statistic_is_without_words(arms: int, length: int) -> None:
     assert set(statistics_of(np.zeros((1, length), np.int64), arms)) == set(wordings(arms, length))
+
+
+def test_a_log_of_an_index_rule_is_not_taken_for_one_of_thompson_sampling() -> None:
+    """Its choices are so regular that no simulation of Thompson sampling looks odd beside it."""
+    log = ub.UCB1().demonstrate(ub.Instance((1.0, 0.7, 0.4, 0.0), SIGMA), 400, seed=1)
+    check = estimated(log, "thompson:sigma=0.5").check
+    assert check.verdict == "does not fit"
+    assert re.match(
+        r"The log is about 10\^\d+ times as probable under rules that leave nothing to chance\.", check.reason
+    )
+    assert any(each.startswith("ucb1") for each in check.instead)
+
+
+@pytest.mark.parametrize(
+    "text", ["thompson:sigma=0.5", "softmax:temperature=0.1", "epsilon-greedy:epsilon=0.1,initial=1"]
+)
+def test_rules_that_choose_at_random_are_not_taken_for_index_rules(text: str) -> None:
+    rule = ub.parse_rule(text)
+    log = rule.demonstrate(ub.Instance((1.0, 0.7, 0.4, 0.0), SIGMA), 400, seed=1)
+    opened = np.concatenate([np.arange(4), log.demonstration(0)])  # every index rule can have begun so
+    odds = odds_of_index_rules(
+        ub.ActionLog.from_actions(opened, arms=range(4)), rule, Gaussian(SIGMA), ub.NormalPrior(), 404, 1, 1
+    )
+    assert odds.p_value == 1
+
+
+def test_index_rules_are_not_asked_about_a_log_that_opens_otherwise() -> None:
+    log = ub.ActionLog.from_actions("AABCABCA" * 20)
+    given = ub.Thompson(sigma=SIGMA), Gaussian(SIGMA), ub.NormalPrior(), 160, 1, 1
+    assert odds_of_index_rules(log, *given) is None
