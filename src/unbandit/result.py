@@ -384,7 +384,9 @@ class Estimate(Finding):
         ----------
         kind
             `arms` (`plots.arms_with_intervals`) or `errors` (`plots.errors`), which needs the truth.
-        truth, unit, label, demonstration
+        truth
+            The true mean of each arm. Where gaps (or ratios) are shown, it is drawn as a gap to the best of them.
+        unit, label, demonstration
             As those functions take them.
         ax
             Axes to draw into, which are then returned; default a new figure, which is returned.
@@ -393,6 +395,7 @@ class Estimate(Finding):
 
         checks.text("label", label)
         unit = checks.positive("unit", unit)
+        truth = shown_truth(truth, shown_quantity(self), self)
         options: dict[str, Any] = {"unit": unit, "label": label, "demonstration": demonstration, "ax": ax}
         if checks.one_of("kind", kind, ("arms", "errors")) == "errors":
             if truth is None:
@@ -431,6 +434,45 @@ def shown_quantity(estimate: Estimate) -> Quantity:
         if any(np.isfinite(each[others]).any() for each in numbers if each is not None):
             return name
     return "mean" if np.isfinite(columns.mean).any() else "gap"
+
+
+def true_values(
+    means: Mapping[str, float], quantity: Quantity, answer: Estimate, rivals: NDArray[np.bool_] | None = None
+) -> dict[str, float]:
+    """Turn true means into true gaps or ratios, as the answer has them.
+
+    A gap is to the best arm of all, or of an arm's `rivals`, (arms, arms), where arms come and go.
+    """
+    if quantity == "mean" or not means:
+        return dict(means)
+    best = dict.fromkeys(means, max(means.values()))
+    if rivals is not None:
+        known = np.array([means.get(arm, -np.inf) for arm in answer.arms])
+        highest = np.where(rivals, known, -np.inf).max(axis=1)
+        best = {arm: float(value) for arm, value in zip(answer.arms, highest, strict=True) if arm in means}
+        means = {arm: means[arm] for arm in best}
+    gaps = {arm: best[arm] - mean for arm, mean in means.items()}
+    if quantity == "gap":
+        return gaps
+    reference = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
+    if reference is None or not gaps.get(reference):
+        return {}
+    return {arm: gap / gaps[reference] for arm, gap in gaps.items()}
+
+
+def shown_truth(means: Mapping[str, float] | None, quantity: Quantity, answer: Estimate) -> dict[str, float] | None:
+    """Return true means as the quantity that is shown; refuse gaps to a best arm that may not be among them.
+
+    Arms whose gap is to another arm than those of the rest are left out.
+    """
+    checks.by_arm("truth", means)
+    if not means or quantity == "mean":
+        return None if means is None else dict(means)
+    if missing := [arm for arm in answer.arms if arm not in means]:
+        text = f'expected the mean of every arm, since gaps to the best of them are shown; got none of "{missing[0]}".'
+        raise ParameterError(text, parameter="truth")
+    apart = {arm for names in answer.apart_by_demonstration for arm in names}
+    return {arm: value for arm, value in true_values(means, quantity, answer).items() if arm not in apart}
 
 
 def json_pieces(

@@ -18,7 +18,7 @@ from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import DRAWING, as_log, usable_method
 from unbandit.estimators.procedures import Answer, check_comparable
 from unbandit.log import ActionLog
-from unbandit.result import Columns, Estimate, Quantity, shown_quantity
+from unbandit.result import Columns, Estimate, Quantity, shown_quantity, shown_truth
 from unbandit.tables import Tabular
 
 if TYPE_CHECKING:
@@ -66,13 +66,14 @@ class LearningCurve(Tabular):
         return self.answer.summary()
 
     def plot(self, *, truth: Mapping[str, float] | None = None, ax: Axes | None = None) -> Any:
-        """Draw the estimates of up to eight arms as the log grew, with the truth where it is known.
+        """Draw the estimates of up to eight arms as the log grew, with the true mean of each where it is known.
 
-        On `ax`, which is then returned; default on a new figure.
+        Where gaps are shown, means are drawn as gaps to the best of them. On `ax`, which is then returned; default on a
+        new figure.
         """
         from unbandit import plots
 
-        return plots.learning_curve(self, truth=truth, ax=ax)
+        return plots.learning_curve(self, truth=shown_truth(truth, self.quantity, self.answer), ax=ax)
 
 
 def learning_curve(

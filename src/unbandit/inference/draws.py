@@ -92,10 +92,18 @@ def check_rewards(log: ActionLog, noise: Noise) -> None:
     """Refuse known rewards other than 0 and 1 where rewards are Bernoulli."""
     if log.rewards is None or not isinstance(noise, Bernoulli):
         return
-    if not np.isin(log.rewards[~np.isnan(log.rewards)], (0, 1)).all():
+    others = np.flatnonzero(~(np.isnan(log.rewards) | np.isin(log.rewards, (0, 1))))
+    if others.size:
+        at = int(others[0])
+        which = int(np.searchsorted(log.offsets, at, side="right")) - 1
+        name, value = log.demonstrations[which], float(log.rewards[at])
+        where = f"round {at - int(log.offsets[which]) + 1:,}"
+        where += "" if len(log) == 1 and name == "1" else f" of demonstration {quoted(name)}"
+        more = f", the first of {others.size:,} others" if others.size > 1 else ""
         raise LogError(
-            "expected rewards of 0 and 1 for Bernoulli rewards; got others.", remedy=f"Leave {option('bernoulli')} out."
-        )
+            f"expected rewards of 0 and 1 for Bernoulli rewards; got {value:g} in {where}{more}.",
+            remedy=f"Correct it, or leave {option('bernoulli')} out if rewards are not 0 and 1.", value=value,
+        )  # fmt: skip
 
 
 def draw_means(last: FilterPass, belief: Belief, draws: int, seed: int, cloud: int) -> NDArray[np.float64]:
@@ -192,7 +200,7 @@ def clouds_differ(
         "half-length)"
         for each in far[:MOST_NAMED]
     ]
-    more = f" and {len(far) - MOST_NAMED} more numbers as far" if len(far) > MOST_NAMED else ""
+    more = f" and {counted(len(far) - MOST_NAMED, 'more number')} as far" if len(far) > MOST_NAMED else ""
     text = (
         f"The computation has not settled: another seed would typically move {', '.join(named)}{more}. Give more "
         f"{option('particles')} than {particles:,}."

@@ -278,7 +278,8 @@ class Posterior(Finding):
             `paths`: the hidden sample mean of every arm with its 95% band; or `densities` (`plots.densities`). By
             default paths where there are any.
         gaps, truth
-            Of the densities: whether of gaps or of means, and the true ones where they are known.
+            Of the densities: whether of gaps or of means, and the true means where they are known. Where gaps are
+            drawn, they are turned into gaps to the best of them.
         ax
             Axes to draw into, which are then returned; default a new figure, which is returned.
         """
@@ -288,6 +289,12 @@ class Posterior(Finding):
             kind = "paths" if self.path_rounds.size else "densities"
         if checks.one_of("kind", kind, ("paths", "densities")) == "densities":
             checks.flag("gaps", gaps)
+            checks.by_arm("truth", truth)
+            if truth and gaps:
+                if missing := [arm for arm in self.arms if arm not in truth]:
+                    text = f'expected the mean of every arm, since gaps are drawn; got none of "{missing[0]}".'
+                    raise ParameterError(text, parameter="truth")
+                truth = {arm: max(truth.values()) - mean for arm, mean in truth.items()}
             return plots.densities(self, gaps=gaps, truth=truth, ax=ax)
         if not self.path_rounds.size:
             raise ParameterError(

@@ -392,7 +392,7 @@ def _check_opening(actions: Integers, labels: tuple[str, ...], initial: int, bef
         if seen[arm] > initial:
             raise InferenceError(
                 f'the rule pulls every arm {_times(initial)} first, and "{labels[arm]}" comes again before all '
-                f"{len(labels)} have been.",
+                f"{len(labels)} have been pulled.",
                 round=before + at + 1,
                 remedy="Another rule made this log, or it begins in mid-run.",
             )

@@ -107,7 +107,7 @@ def arms_with_intervals(
     estimate
         The estimate to draw.
     truth
-        The mean of each arm, or its gap where the estimate has no means (see `shown_quantity`).
+        What is shown of each arm: its mean, or its gap where the estimate has no means. `Estimate.plot` takes means.
     unit
         Factor by which all values are multiplied, to show them in their own unit.
     label
@@ -299,7 +299,7 @@ def learning_curve(curve: LearningCurve, *, truth: Mapping[str, float] | None = 
     curve
         The result of `unbandit.learning_curve(log, rule)`.
     truth
-        The mean (or gap, where there are no means) of each arm, drawn as a dashed line.
+        What is shown of each arm: its mean, or its gap where there are no means. `LearningCurve.plot` takes means.
     ax
         Axes to draw into, which are then returned; default a new figure.
 

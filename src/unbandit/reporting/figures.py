@@ -22,8 +22,8 @@ from unbandit.formatting import counted, interval, number, probability, quoted, 
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
 from unbandit.reporting.sentence import reported_estimate
-from unbandit.reporting.truth import intervals_with_truth, true_values
-from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity
+from unbandit.reporting.truth import intervals_with_truth
+from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity, true_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from unbandit.errors import ParameterError
 from unbandit.formatting import counted, quoted
@@ -67,30 +65,6 @@ def check_truth(truth: Mapping[str, float], arms: Sequence[str]) -> dict[str, fl
         if not math.isfinite(value):
             raise ParameterError(f"expected a finite number for {quoted(arm)}; got {value}.", parameter="truth")
     return means
-
-
-def true_values(
-    means: Mapping[str, float], quantity: Quantity, answer: Estimate, rivals: NDArray[np.bool_] | None = None
-) -> dict[str, float]:
-    """Turn true means into true gaps or ratios, as the answer has them.
-
-    A gap is to the best arm of all, or of an arm's `rivals`, (arms, arms), where arms come and go.
-    """
-    if quantity == "mean" or not means:
-        return dict(means)
-    best = dict.fromkeys(means, max(means.values()))
-    if rivals is not None:
-        known = np.array([means.get(arm, -np.inf) for arm in answer.arms])
-        highest = np.where(rivals, known, -np.inf).max(axis=1)
-        best = {arm: float(value) for arm, value in zip(answer.arms, highest, strict=True) if arm in means}
-        means = {arm: means[arm] for arm in best}
-    gaps = {arm: best[arm] - mean for arm, mean in means.items()}
-    if quantity == "gap":
-        return gaps
-    reference = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
-    if reference is None or not gaps.get(reference):
-        return {}
-    return {arm: gap / gaps[reference] for arm, gap in gaps.items()}
 
 
 def holds_truth(row: ArmEstimate, quantity: Quantity, truth: Mapping[str, float]) -> bool | None:

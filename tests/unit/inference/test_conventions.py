@@ -131,7 +131,7 @@ def test_short_records_are_judged_as_by_counting(rule):
 def test_a_record_that_no_convention_explains_is_refused_as_before():
     """Fifty pulls of each arm in turn, whatever it gives."""
     log = ub.ActionLog.from_actions([arm for arm in range(3) for _ in range(50)], arms=range(3))
-    with pytest.raises(InferenceError, match="comes again before all 3"):
+    with pytest.raises(InferenceError, match="comes again before all 3 have been pulled"):
         ub.posterior(log, "ucb1", **FEW)
     stubborn = ub.ActionLog.from_actions([0, 1, 2] + [0] * 40 + [1] * 40 + [2] * 40, arms=range(3))
     with pytest.raises(InferenceError, match=r"^round \d+: none of 300 particles .* under ucb1:exploration=2.0\."):

@@ -162,8 +162,11 @@ def test_records_that_say_too_little():
     with pytest.raises(ParameterError, match="the log has 2 demonstrations"):
         ub.posterior(several, RULE, sigma=0.5)
     odd = ub.ActionLog.from_actions([[0, 1, 0]], rewards=[[0.5, None, None]])
-    with pytest.raises(LogError, match="expected rewards of 0 and 1"):
+    with pytest.raises(LogError, match=r"expected rewards of 0 and 1 .* got 0[.]5 in round 1[.] Correct it, or leave"):
         ub.posterior(odd, "klucb")
+    typo = ub.ActionLog.from_actions([[0, 1, 0], [1, 0, 1]], rewards=[[0, 1, None], [1, 7, 9]])
+    with pytest.raises(LogError, match='got 7 in round 2 of demonstration "2", the first of 2 others'):
+        ub.posterior(typo, "thompson:noise=bernoulli", bernoulli=True, pool=True)
 
 
 def test_priors_are_read_as_written():

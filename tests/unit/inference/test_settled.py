@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
+from unbandit.inference.draws import UNSETTLED, clouds_differ, evidence_differs, movements
 from unbandit.inference.filter import new_cloud, redraw_common
 from unbandit.kernels.smc.cloud import Belief
 from unbandit.kernels.smc.elimination import GOES, OUT, STAYS, EliminationTests
@@ -70,6 +70,8 @@ def test_what_all_arms_share_moves_means_and_not_gaps():
     moves = movements(clouds_of(level + np.array([0.0, -1.0, -2.0])))
     assert all(move.share > UNSETTLED for move in moves if move.quantity == "mean")
     assert all(move.share < UNSETTLED / 4 for move in moves if move.quantity == "gap")
+    (notice,) = clouds_differ(clouds_of(level + np.array([0.0, -1.0, -2.0, -3.0])), tuple("ABCD"), 100, None)
+    assert " and 1 more number as far. Give" in notice.message
 
 
 def test_numbers_without_an_interval_are_left_out():

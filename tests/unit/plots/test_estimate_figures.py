@@ -144,8 +144,22 @@ def test_a_bound_that_is_kept_holds_the_truth():
     assert "1 of 2 do not" in words(plots.errors(result, {"B": result["B"].gap, "C": low - 1}))
 
 
+def test_true_means_are_drawn_as_gaps_where_gaps_are_shown():
+    result, means = answered(FOUR), {"A": 0.6, "B": 0.9, "C": 0.2, "D": 0.5}
+    ranked = [row.arm for row in result.ranked()]
+
+    def marks(answer):
+        (line,) = [line for line in answer.plot(truth=means).axes[0].lines if line.get_color() == PALETTE["truth"]]
+        return line.get_xdata()
+
+    assert marks(result) == pytest.approx([0.9 - means[arm] for arm in ranked])
+    assert sorted(marks(answered(FOUR, best_mean=1.0))) == pytest.approx(sorted(means.values()))
+    with pytest.raises(ParameterError, match=r'truth: expected the mean of every arm.*got none of "A"'):
+        result.plot(truth={"B": 0.9})
+
+
 def test_estimates_without_an_interval_have_errors_too():
-    figure = answered(FOUR, method="naive").plot("errors", truth={"B": 0.5, "C": 1.0})
+    figure = answered(FOUR, method="naive").plot("errors", truth={"A": 1.5, "B": 1.0, "C": 0.5, "D": 0.0})
     drawn(figure)
     assert "without an interval" in words(figure)
 

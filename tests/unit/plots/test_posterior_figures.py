@@ -9,6 +9,7 @@ import pytest
 from figure_tools import drawn, words
 
 from unbandit import ActionLog, Instance, ParameterError, Thompson, plots, posterior
+from unbandit.plots.parts import PALETTE
 from unbandit.plots.posterior import density
 
 
@@ -21,8 +22,13 @@ def found():
 
 @pytest.mark.parametrize("gaps", [True, False])
 def test_every_arm_has_a_density_the_best_on_top(found, gaps):
-    figure = found.plot("densities", gaps=gaps, truth={"a": 0.0, "c": 1.0})
+    means = {"a": 0.9, "b": 0.5, "c": 0.0}
+    figure = found.plot("densities", gaps=gaps, truth=means)
     drawn(figure)
+    (marks,) = [line for line in figure.axes[0].lines if line.get_color() == PALETTE["truth"]]
+    assert sorted(marks.get_xdata()) == pytest.approx([0.0, 0.4, 0.9] if gaps else [0.0, 0.5, 0.9])
+    with pytest.raises(ParameterError, match="truth: expected the mean of every arm"):
+        found.plot("densities", truth={"a": 1.0})
     shown = words(figure)
     by_gap = np.argsort(found.gaps.reshape(-1, 3).mean(axis=0))
     assert [word for word in shown if word in found.arms] == [found.arms[arm] for arm in by_gap]

@@ -8,7 +8,8 @@ import made
 import pytest
 
 import unbandit as ub
-from unbandit.reporting.truth import read_truth, true_values
+from unbandit.reporting.truth import read_truth
+from unbandit.result import true_values
 
 
 @pytest.mark.parametrize(
