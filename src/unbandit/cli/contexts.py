@@ -112,7 +112,10 @@ def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
 
 
 def _print_notices(log: ContextLog, notices: Sequence[Notice]) -> None:
-    printer.print_notices([notice for notice in notices if notice not in log.reading], log.reading)
+    from unbandit.contexts.check import NOTED
+
+    notes = [*log.reading, *(notice for notice in notices if notice.code in NOTED)]
+    printer.print_notices([notice for notice in notices if notice not in notes], notes)
 
 
 def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:

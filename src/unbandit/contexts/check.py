@@ -26,6 +26,7 @@ OWN_WEIGHT, RANDOM_WEIGHT = 0.5, 0.1  # of rivals of the rule's own kind togethe
 CONFIRMED = 3  # rivals whose evidence is computed by particles, before a rule is said not to fit
 MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of the part that is checked
 PARTICLES = 500  # of a cloud for a part
+NOTED = ("fits", "fitted")  # codes of what is said of an answer that is as it should be: no warning
 CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still be named
 
 
@@ -78,12 +79,21 @@ def _exact_evidence(record: ChoiceRecord, sigma: float, prior: float, seed: int)
     return found if math.isfinite(found) else -math.inf
 
 
-def misfit_notice(check: Check, rule: str) -> list[Notice]:
-    """Say that a rule does not fit."""
-    if check.verdict != "does not fit":
+def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> list[Notice]:
+    """Say whether a rule fits, and which given number the coefficients are in proportion to, if there is one."""
+    if check.verdict == "does not fit":
+        text = f"{rule} does not fit the log ({check.chance}): {check.reason} Do not rely on the numbers."
+        return [Notice("does-not-fit", text, count=1)]
+    if check.verdict != "fits":
         return []
-    text = f"{rule} does not fit the log ({check.chance}): {check.reason} Do not rely on the numbers."
-    return [Notice("does-not-fit", text, count=1)]
+    text = "Checked: no other rule that was tried makes these choices clearly more probable."
+    if in_proportion is not None:
+        name = rule.partition(":")[0]
+        text += (
+            f" Coefficients are about in proportion to {in_proportion}, and a short log may not show that it is wrong: "
+            f"if you do not know it, use {name}:{in_proportion}=fit."
+        )
+    return [Notice("fits", text)]
 
 
 def _part(record: ChoiceRecord) -> ChoiceRecord:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unbandit import checks
-from unbandit.contexts.check import check_record, misfit_notice
+from unbandit.contexts.check import check_notice, check_record
 from unbandit.contexts.clouds import PathClouds, particles_for, run_clouds
 from unbandit.contexts.design import INTERCEPT, Design
 from unbandit.contexts.expectation import (
@@ -271,7 +271,8 @@ def context_posterior(
     answer = _answer(found, approximation, log, str(given), design, sigma, prior, level, seed)
     said = (fitted_notice(fitted, level),) if fitted else ()
     guessed = guess_notice(given, given.guessed, can_fit=True) if isinstance(given, LinearRule) else []
-    notices = (*misfit_notice(fit, str(rule_at)), *guessed, *answer.notices, *_rounded(record), *said)
+    in_proportion = None if fitted or rule_at.kind == GREEDY or log.rewards is not None else rule_at.tuning
+    notices = (*check_notice(fit, str(rule_at), in_proportion), *guessed, *answer.notices, *_rounded(record), *said)
     return replace(answer, check=fit, fitted=fitted, notices=notices)
 
 

@@ -44,16 +44,19 @@ def context_report(
     audience: Audience = python_option,
 ) -> ContextReport:  # fmt: skip
     """Write a report about what `estimate_contexts` found in a log; `command` is what reproduces it."""
+    from unbandit.contexts.check import NOTED
+
     found, learners = answer.posterior, list(answer.posteriors.items())[:MOST_LEARNERS]
     title = "What a learner found out" + ("" if source is None else f": {shown(Path(source.name).name)}")
     said, rule = context_sentence(answer), short_numbers(found.rule)
-    warnings = [each for each in answer.notices if each not in log.reading]
+    notes = [*log.reading, *(each for each in answer.notices if each.code in NOTED)]
+    warnings = [each for each in answer.notices if each not in notes]
     rounds = counted(sum(each.rounds for each in answer.posteriors.values()), "choice")
     main = main_part(
         "contexts.html", title=title, sentence=said, level=share(found.level),
         overview=f"Read off {rounds} among {counted(len(log.arms), 'arm')}, made by {rule}. {_rewards(log)}",
         warnings=group_notices(warnings, log.arms, audience),
-        notes=group_notices(log.reading, log.arms, audience),
+        notes=group_notices(notes, log.arms, audience),
         learners=[_learner(answer, name, each) for name, each in learners],
         left_out=len(answer.posteriors) - len(learners),
         by_arm=found.names[0][1] is not None,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.contexts.check import check_record, misfit_notice
+from unbandit.contexts.check import check_notice, check_record
 from unbandit.contexts.clouds import run_clouds
 from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of
 from unbandit.contexts.posterior import _record
@@ -184,7 +184,9 @@ def test_the_answer_of_a_shared_model(found):
     assert (low < [1.0, -0.5]).all()
     assert (high > [1.0, -0.5]).all()
     assert found.verdicts == ("estimated", "estimated")
-    assert found.notices == ()
+    (notice,) = found.notices
+    assert notice.code == "fits"
+    assert "about in proportion to alpha" in notice.message
     assert found.check.verdict == "fits"
     values = found.predict([[1.0, 0.0], [0.0, 2.0]])
     np.testing.assert_allclose(values[0], found.draws.mean(axis=0) * [1, 2])
@@ -254,7 +256,7 @@ def test_choices_of_another_rule_do_not_fit(log):
     )  # fmt: skip
     assert found.verdict == "does not fit"
     assert any("lints" in each for each in found.instead)
-    assert [notice.code for notice in misfit_notice(found, "linucb")] == ["does-not-fit"]
+    assert [notice.code for notice in check_notice(found, "linucb")] == ["does-not-fit"]
 
 
 def test_a_long_record_is_checked_in_part(log, monkeypatch):
@@ -305,8 +307,9 @@ def test_rewards_that_were_rounded_after_the_learner_had_them():
     as_given = ub.context_posterior(seen, rule, sigma=0.5, particles=100)
     rounded = ub.ContextLog.from_arrays(contexts, seen.chosen, rewards=(4 * seen.rewards).round() / 4)
     found = ub.context_posterior(rounded, rule, sigma=0.5, particles=100)
-    assert [notice.code for notice in found.notices] == ["rounded-rewards"]
-    assert "multiples of 0.25" in found.notices[0].text
+    assert [notice.code for notice in found.notices] == ["fits", "rounded-rewards"]
+    assert "multiples of 0.25" in found.notices[1].text
+    assert "in proportion" not in found.notices[0].text  # known rewards have a scale
     assert found.check.verdict == "fits"
     np.testing.assert_allclose(found.mean, as_given.mean, atol=0.05)
     np.testing.assert_allclose(found.covariance, as_given.covariance, rtol=1e-6)
