@@ -24,6 +24,7 @@ from unbandit.instance import Noise
 from unbandit.kernels.procedures import NO_ARM
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
+from unbandit.log.tallies import Record
 from unbandit.result import BEST, BOUNDED
 
 NOBODY = -1
@@ -148,20 +149,26 @@ def apart_arms(reading: AvailableReading, which: int, availability: Availability
     return np.asarray(withdrawn & ((best & withdrawn).any() | (availability.last < came)))
 
 
-def can_be_simulated(
-    reading: AvailableReading, which: int, availability: Availability, length: int, low: Numbers, high: Numbers
-) -> bool:
-    """Return whether there are means to simulate a demonstration at.
+def obstacle_to_simulations(
+    reading: AvailableReading, which: int, log: Record, availability: Availability, low: Numbers, high: Numbers
+) -> str | None:
+    """Return why there are no means to simulate a demonstration at; None where there are.
 
     All gaps must be to one arm, which is there to the end, and no arm may be left without any bound. `low` and `high`
     are the ends of the gaps, one per arm.
     """
-    verdict, to = reading.comparison.verdict[which], reading.references[which]
+    arms, verdict, to = log.arms, reading.comparison.verdict[which], reading.references[which]
     best = np.flatnonzero(verdict == BEST)
     with np.errstate(invalid="ignore"):
-        open_ended = (verdict == BOUNDED) & ~(low > 0) & ~np.isfinite(high)
-    one = best.size <= 1 and np.unique(to[to >= 0]).size <= 1
-    return bool(one and (availability.last[best] >= length).all() and not open_ended.any())
+        open_ended = np.flatnonzero((verdict == BOUNDED) & ~(low > 0) & ~np.isfinite(high))
+    why = None
+    if (gone := best[availability.last[best] < int(log.lengths[which])]).size:
+        why = f"arm {quoted(arms[gone[0]])} was the best until it was withdrawn"
+    elif best.size > 1 or np.unique(to[to >= 0]).size > 1:
+        why = "not all gaps are to the same arm"
+    elif open_ended.size:
+        why = f"the gap of arm {quoted(arms[open_ended[0]])} has no bound"
+    return why and f"{why}, so there are no means to simulate at."
 
 
 def said_of_availability(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import shows_part
-from unbandit.estimators.availability import can_be_simulated, read_available, said_of_availability
+from unbandit.estimators.availability import obstacle_to_simulations, read_available, said_of_availability
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices
 from unbandit.estimators.procedures import Answer, Comparison, Intervals, Request, compare
 from unbandit.instance import Bernoulli, Instance
@@ -76,11 +76,8 @@ def _check_means(request: Request, which: int, found: Intervals) -> None:
     reading, there = request.available, request.availability
     if reading is None or there is None:
         return
-    if not can_be_simulated(reading, which, there, int(request.lengths[which]), found.low, found.high):
-        raise NotIdentifiable(
-            "the best arm was withdrawn, or of some arm there is no bound: there are no means to simulate at.",
-            remedy=f"Use {option('method', 'bracket')}.",
-        )
+    if why := obstacle_to_simulations(reading, which, request.log, there, found.low, found.high):
+        raise NotIdentifiable(why, remedy=f"Use {option('method', 'bracket')}.")
 
 
 def _simulated_while_there(

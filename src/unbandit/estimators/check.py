@@ -72,15 +72,17 @@ def checked(
     return interruptible(check_by_demonstration)
 
 
-def _has_means(request: Request, numbers: Mapping[str, NDArray[np.float64]]) -> bool:
-    """Return whether there are means to simulate at, where arms arrive late or are withdrawn."""
-    from unbandit.estimators.availability import can_be_simulated
+def _no_means(request: Request, numbers: Mapping[str, NDArray[np.float64]]) -> str | None:
+    """Return why there are no means to simulate at, where arms arrive late or are withdrawn; None where there are."""
+    from unbandit.estimators.availability import obstacle_to_simulations
 
     reading, there = request.available, request.availability
     if reading is None or there is None or "gap_low" not in numbers:
-        return False
-    rows = enumerate(zip(request.lengths.tolist(), numbers["gap_low"], numbers["gap_high"], strict=True))
-    return all(can_be_simulated(reading, at, there, length, low, high) for at, (length, low, high) in rows)
+        return "There are no gaps to simulate at."
+    rows = enumerate(zip(numbers["gap_low"], numbers["gap_high"], strict=True))
+    found = (obstacle_to_simulations(reading, at, request.log, there, low, high) for at, (low, high) in rows)
+    why = next(filter(None, found), None)
+    return why and why[0].upper() + why[1:]
 
 
 def _obstacle(request: Request, numbers: Mapping[str, NDArray[np.float64]], *, drawn: bool) -> str | None:
@@ -89,8 +91,8 @@ def _obstacle(request: Request, numbers: Mapping[str, NDArray[np.float64]], *, d
         return "Pull counts without their order do not show how the rule chose."
     if not isinstance(request.log.rows if shows_part(request.log) else request.log, ActionLog):
         return "The rounds of a log that is scanned or followed are not kept."
-    if request.availability is not None and not drawn and not _has_means(request, numbers):
-        return "The best arm was withdrawn, or of some arm there is no bound: there are no means to simulate at."
+    if request.availability is not None and not drawn and (why := _no_means(request, numbers)):
+        return why
     if request.scale == "unknown":
         return "A rule whose scale is unknown cannot be simulated."
     if request.rule.reveals != "values":

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from unbandit import theory
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
 from unbandit.demonstrators.family import WHOLE, RuleFamily
-from unbandit.errors import InferenceError, NotIdentifiable, ParameterError
+from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option
 from unbandit.fit import FittedNumber
 from unbandit.formatting import number
 from unbandit.inference.clouds import evidence_without_clouds, one_look_ahead, run_filters
@@ -335,7 +335,7 @@ def _refuse_unpredicted(rule: Demonstrator, noise: Noise) -> None:
     """Refuse rules under which the evidence of a log cannot be computed."""
     if isinstance(rule, RandomisedRule) or predicts(rule, noise):
         return
-    why = "its evidence cannot be computed"
+    why, remedy = "its evidence cannot be computed", "Give them a value."
     if isinstance(rule, IndexRule):
         why = (
             "decisions are predicted for Gaussian rewards only"
@@ -343,7 +343,11 @@ def _refuse_unpredicted(rule: Demonstrator, noise: Noise) -> None:
             else "its index is not a mean plus a width"
         )
         why = "its rewards are late" if rule.is_late else why
-    raise NotIdentifiable(f"{rule.name}: its numbers cannot be fitted, because {why}.", remedy="Give them a value.")
+        if rule.shifts and not rule.is_late:
+            remedy = f"Give them a value. `identify` finds them, with {option('bernoulli')} and "
+            remedy += f"{option('candidates', rule.name)}; or fit them with {option('sigma', 0.5)} in place of "
+            remedy += f"{option('bernoulli')}, as an approximation."
+    raise NotIdentifiable(f"{rule.name}: its numbers cannot be fitted, because {why}.", remedy=remedy)
 
 
 # The evidence

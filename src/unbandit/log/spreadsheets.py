@@ -5,6 +5,7 @@ They are read by calamine through `fastexcel`, the engine that polars uses for t
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -64,6 +65,14 @@ class SpreadsheetSource(Source):
             f'expected one row per choice below the header; got the header only in sheet "{self._sheet}".',
             "Check the file.",
         )
+
+    def refuse(self, text: str, **data: Any) -> LogError:
+        """Return the error that names this source; of columns that are not there also the sheet, and the others."""
+        if len(self._sheets) > 1 and "column" in data and "row" not in data:
+            others = listed([f'"{sheet}"' for sheet in self._sheets if sheet != self._sheet])
+            text += f' Sheet "{self._sheet}" was read; for another ({others}), read the file with '
+            text += f"{option('sheet', 'NAME')}."
+        return super().refuse(text, **data)
 
     def _named_sheet(self, name: str) -> str:
         """Return the sheet of this name, up to case."""

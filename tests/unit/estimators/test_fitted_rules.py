@@ -220,6 +220,15 @@ def test_a_log_with_holes_is_refused_with_the_way_out(tmp_path):
     assert refused.value.remedy == "Give temperature a value, or the whole run."
 
 
+def test_rewards_of_0_and_1_are_refused_with_what_works():
+    log = ub.UCB1().demonstrate(ub.Instance([0.7, 0.3], ub.Bernoulli()), 200, seed=1)
+    with pytest.raises(NotIdentifiable, match="for Gaussian rewards only") as refused:
+        ub.estimate(log, "ucb1:exploration=fit", bernoulli=True)
+    said = str(refused.value)
+    assert '`identify` finds them, with bernoulli and candidates="ucb1"' in said
+    assert "fit them with sigma=0.5 in place of bernoulli, as an approximation." in said
+
+
 def test_one_value_for_all_demonstrations_is_said():
     number = FittedNumber("rate", 0.3, 0.1, 0.5, "evidence")
     assert "All demonstrations are taken to share it" in fitted_notice([number], 0.95, 2).message

@@ -382,6 +382,8 @@ def test_the_first_sheet_is_read_or_the_one_that_is_named(tmp_path):
         ActionLog.from_bytes(data, sheet="nowhere")
     with pytest.raises(LogError, match='sheet "blank"; it is empty'):
         ActionLog.from_bytes(data, sheet="blank")
+    with pytest.raises(LogError, match=r'Sheet "notes" was read; for another \("log"\), read the file with sheet'):
+        ActionLog.from_bytes(xlsx(notes=[["Study", "mine"], ["N", 20]], log=SHEET))
     with pytest.raises(LogError, match="without following"):
         followed(tmp_path / "log.xlsx")
 
