@@ -275,6 +275,11 @@ def _remarks(
             "parameters: what is shown for them is the population's."
         )
         found.append(Notice("population-alone", text, count=len(names)))
+    text = (
+        "Not checked whether people choose by this rule at all. A habit of repeating choices, or another value before "
+        "the first trial, would move the parameters. `identify` compares rules for the log of one participant."
+    )
+    found.append(Notice("not-checked", text))
     text = f"Every participant has a bandit of their own; the prior on every mean is {prior}."
     found.append(Notice("prior", text + f" Change it with {option('prior')}."))
     return found
