@@ -23,7 +23,7 @@ from unbandit.estimators.arguments import is_thinned, shows_part
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
 from unbandit.formatting import quoted
 from unbandit.instance import Bernoulli, Noise
-from unbandit.result import ESTIMATED
+from unbandit.result import BEST, ESTIMATED, UNSEEN
 
 MOST_NOTICES = 20  # demonstrations that have a notice each; of more, one notice says how many they are
 CELLS = 1 << 15  # demonstrations times arms of a block: what is computed on the way stays in a core's own memory
@@ -544,6 +544,25 @@ def impossible_values(
             notice_of = partial(possible.notice, numbers, arms)
             notices += [notice for _, notice in notices_of(places, demonstrations, notice_of)]
     return notices
+
+
+def open_best(answer: Answer, arms: tuple[str, ...]) -> list[Notice]:
+    """Say where no arm is told from the best one: the intervals of all others that were pulled reach 0."""
+    low, best = answer.numbers["gap_low"], answer.verdict == BEST
+    with np.errstate(invalid="ignore"):
+        close, others = low <= 0, ~best & (answer.verdict != UNSEEN)
+    places = np.flatnonzero((best.sum(axis=-1) == 1) & others.any(axis=-1) & (close | ~others).all(axis=-1))
+
+    def notice_of(at: int) -> Notice:
+        name, several = arms[int(best[at].argmax())], others[at].sum() > 1
+        text = (
+            f"{quoted(name)} is taken to be the best arm, as the most-pulled one, but the log does not show it: the "
+            f"{'intervals of all other arms reach' if several else 'interval of the other arm reaches'} 0. A gap below "
+            "0 is that of a better arm."
+        )
+        return Notice("open-best", text, arm=name)
+
+    return [notice for _, notice in notices_of(places, answer.demonstrations, notice_of)]
 
 
 def notices_of(places: Counts, names: Sequence[str], notice_of: Callable[[int], Notice]) -> PlacedNotices:

@@ -79,6 +79,16 @@ def test_the_centre_of_a_thinned_log_is_that_of_the_whole_one_whatever_is_known_
             assert (one.gap_low > 0) == (other.gap_low > 0)
 
 
+def test_no_arm_is_certainly_best_where_all_other_intervals_reach_0():
+    log = UCB1(exploration=0.5).demonstrate(Instance([0.6, 0.58, 0.57], 0.5), 400, seed=1)
+    rows = ActionLog.from_codes(log.actions[np.random.default_rng(1).random(400) < 0.9], log.arms)
+    clear, _ = thin(UCB1(), 0.8)
+    for each, asked, said in ((log, {}, True), (rows, {"kept": 0.9}, True), (clear, {"kept": 0.8}, False)):
+        found = estimate(each, UCB1(exploration=0.5 if said else 2.0), sigma=0.5, check=False, **asked)
+        assert all(one.gap_low <= 0 for one in found if one.verdict == "estimated") == said
+        assert [note.arm for note in found.notes if note.code == "open-best"] == list(found.best) * said
+
+
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_holes_give_brackets_that_hold_the_answer_of_the_whole_log(rule, tmp_path):
     whole = estimate(rule.demonstrate(INSTANCE, 3_000, seed=1), rule, sigma=0.5, check=False)
