@@ -209,7 +209,7 @@ def even_dar(means: Floats, sigma: float, horizon: int, generator: np.random.Gen
 
 
 def checked_record(cell: CheckCell, log: ActionLog, best_mean: float) -> Check:
-    """Check a record as `estimate` does, on one thread."""
+    """Check a record as `estimate` does."""
     known: dict[str, Any] = {"bernoulli": True} if isinstance(cell.noise, Bernoulli) else {"sigma": SIGMA}
     rule = parse_rule(rule_text(cell.read))
     if cell.read in READ_AT_RANDOM:

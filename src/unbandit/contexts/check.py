@@ -26,7 +26,7 @@ OWN_WEIGHT, RANDOM_WEIGHT = 0.5, 0.1  # of rivals of the rule's own kind togethe
 CONFIRMED = 3  # rivals whose evidence is computed by particles, before a rule is said not to fit
 MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of the part that is checked
 PARTICLES = 500  # of a cloud for a part
-NOTED = ("fits", "fitted")  # codes of what is said of an answer that is as it should be: no warning
+NOTED = ("fits", "fitted")  # codes of notes that are no warnings
 CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still be named
 
 

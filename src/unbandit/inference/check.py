@@ -61,6 +61,7 @@ SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with 
 MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_ROUNDS_OF_PART = 100_000  # that are simulated to show the rows of a part of a run
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
+MOST_COMPARED = 1_000  # rounds in which a rule that chooses at random is compared with index rules
 PARTICLES, RIVAL_PARTICLES = 64, 24  # of each of the rule's two clouds, and of a rival's only one
 POSTERIOR_PARTICLES = 400  # where means come from no answer
 NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival
@@ -368,7 +369,7 @@ class _Request:
 
         Its own prior is around the means that were found, and wide: it has the benefit of the doubt.
         """
-        decided = self._decided()
+        decided = min(self._decided(), MOST_COMPARED)
         if not isinstance(rule, RandomisedRule) or rule.batch > 1 or self.log.rewards is not None:
             return None
         if decided < 4 * len(self.log.arms):
@@ -501,8 +502,8 @@ def _noise(exponent: int) -> Gaussian:
 
 def _more_probable(odds: Odds) -> str:
     """Say how much more probable index rules make the log."""
-    times = "10 times" if odds.log_ratio < math.log(100) else f"10^{odds.log_ratio / math.log(10):.0f} times"
-    return f"The log is about {times} as probable under rules that leave nothing to chance."
+    tens = odds.log_ratio / math.log(10)
+    return f"The log is about 10^{tens:.0f} times as probable under rules that leave nothing to chance."
 
 
 def _furthest(statistics: Sequence[Statistic]) -> str:

@@ -38,8 +38,8 @@ MOST_RELAXED = 0.005
 """The largest share of steps (at least one) without an exact particle, where indices grow with the round."""
 
 MOST_MARKS, MOST_KEPT = 100, 4_000_000
-MOST_BY_PHASE = 20_000_000  # numbers of a cloud that hold its sums at the end of every phase of an elimination rule
 """The largest number of marks at which sums are kept, and of numbers that a cloud keeps."""
+MOST_BY_PHASE = 20_000_000  # numbers of a cloud that hold its sums at the end of every phase of an elimination rule
 
 
 class CloudCollapsed(InferenceError):

@@ -20,7 +20,8 @@ from unbandit.fit import IF
 from unbandit.inference.clouds import one_look_ahead, run_filters
 from unbandit.inference.decisions import Decisions, Predictions, predict, without_rule
 from unbandit.inference.filter import log_mean
-from unbandit.inference.prior import NormalPrior, Prior, belief_of
+from unbandit.inference.prior import NormalPrior, Prior, belief_of, usual_prior
+from unbandit.inference.steps import opening_chance
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -130,11 +131,12 @@ def odds_of_index_rules(
     """Compare a rule that chooses at random with index rules, by the probability of a log; None if none can be asked.
 
     Index rules have the parameters that `identify` tries first. Any prediction of the actions may stand against the
-    rule's own, so normal rewards do for index rules where the log's are 0 and 1. Few particles may miss much of the
+    rule's own, so normal rewards do for index rules where the log's are 0 and 1. Both predict the rounds after every
+    arm's first pull: by which convention a log opens says nothing about the rest. Few particles may miss much of the
     rule's own probability: before the odds are against it, more are asked.
     """
     gaussian = noise if isinstance(noise, Gaussian) else ROUGHLY
-    wide = NormalPrior(0.0, max(1.0, 2 * gaussian.sigma) if gaussian is noise else gaussian.sigma)
+    wide = usual_prior(noise, None) if gaussian is noise else NormalPrior(0.0, gaussian.sigma)
     kinds = [
         [(each, weight) for each, weight in kind.guesses(gaussian, log) if predicts(each, gaussian)]
         for kind in rules().values()
@@ -156,18 +158,25 @@ def odds_of_index_rules(
         return None
     together, belief = float(np.logaddexp.reduce(shares)), belief_of(prior, len(log.arms), noise, None)
     near = [str(rivals[at][0]) for at in np.argsort(-shares) if shares[at] > shares.max() - NEAR]
-    odds = Odds(-math.inf, tuple(near))
+    odds, opening = Odds(-math.inf, tuple(near)), log.select(0, len(log.arms))
     for particles in (QUICK, THOROUGH):
         try:
             quick = one_look_ahead(log, rule, belief, [horizon], seed) if particles == QUICK else None
             own = run_filters(
                 log, rule, belief, [horizon], particles, OWN_CLOUDS, seed, threads, keep_paths=False, tolerant=True,
                 look_ahead=quick,
-            )  # fmt: skip
+            ).evidences  # fmt: skip
+            first = np.array([opening_chance(log, 0, rule)])
+            if getattr(rule, "initial", 0) == 0:
+                given = opening, rule, belief, [horizon], THOROUGH, OWN_CLOUDS, seed, threads
+                first = run_filters(*given, keep_paths=False, tolerant=True).evidences
         except InferenceError:
             return None
-        finite = own.evidences[np.isfinite(own.evidences)]
-        odds = odds._replace(log_ratio=together - log_mean(finite)[0] - float(np.ptp(finite)))
+        finite, first = own[np.isfinite(own)], first[np.isfinite(first)]
+        if finite.size < 2 or not first.size:
+            return None
+        after = log_mean(finite)[0] - log_mean(first)[0]
+        odds = odds._replace(log_ratio=together - after - float(np.ptp(finite)))
         if odds.log_ratio <= ROOM:
             break
     return odds

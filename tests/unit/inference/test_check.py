@@ -400,6 +400,19 @@ def test_rules_that_choose_at_random_are_not_taken_for_index_rules(text: str) ->
     assert odds.p_value == 1
 
 
+@pytest.mark.parametrize("text", ["softmax:temperature=0.05,initial=1,opening=random", "thompson:sigma=0.5,initial=0"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_how_a_log_opens_does_not_speak_for_index_rules(text: str, seed: int) -> None:
+    """Ten arms in an order of their own: its probability is that of a convention, and not held against the rule."""
+    rule = ub.parse_rule(text)
+    opening = np.random.default_rng(seed).permutation(10)
+    played = rule.model_copy(update={"initial": 1, "opening": "listed"})
+    log = played.demonstrate(ub.Instance(np.linspace(1.0, 0.0, 10), SIGMA), 60, seed=seed)
+    renamed = ub.ActionLog.from_actions(opening[log.demonstration(0)], arms=range(10))
+    odds = odds_of_index_rules(renamed, rule, Gaussian(SIGMA), ub.NormalPrior(), 60, 1, 1)
+    assert odds.p_value > 0.01
+
+
 def test_index_rules_are_not_asked_about_a_log_that_opens_otherwise() -> None:
     log = ub.ActionLog.from_actions("AABCABCA" * 20)
     given = ub.Thompson(sigma=SIGMA), Gaussian(SIGMA), ub.NormalPrior(), 160, 1, 1
