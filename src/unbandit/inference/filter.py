@@ -39,7 +39,7 @@ MOST_RELAXED = 0.005
 
 MOST_MARKS, MOST_KEPT = 100, 4_000_000
 """The largest number of marks at which sums are kept, and of numbers that a cloud keeps."""
-MOST_BY_PHASE = 20_000_000  # numbers of a cloud that hold its sums at the end of every phase of an elimination rule
+MOST_BY_PHASE = 4_000_000  # numbers of a cloud that hold its sums at the end of every phase of an elimination rule
 
 
 class CloudCollapsed(InferenceError):
