@@ -39,7 +39,7 @@ from unbandit.estimators.arguments import (
     usable_method,
 )
 from unbandit.estimators.check import checked, said_of
-from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of, open_best
+from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of, say_open_best
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
@@ -218,7 +218,8 @@ def estimate(
         if even is not None:
             _qualify_counts(request, each, even, len(known))
         each.warnings += impossible_values(fitted, noise, each.numbers, record.arms, each.demonstrations)
-        each.notes += open_best(each, record.arms) if chosen != "posterior" and "gap_low" in each.numbers else []
+        if chosen != "posterior" and "gap_low" in each.numbers:
+            say_open_best(each, record.arms)
     used = assumed.model_copy(update=answer.changed)
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
     found = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)

@@ -546,23 +546,28 @@ def impossible_values(
     return notices
 
 
-def open_best(answer: Answer, arms: tuple[str, ...]) -> list[Notice]:
-    """Say where no arm is told from the best one: the intervals of all others that were pulled reach 0."""
+def say_open_best(answer: Answer, arms: tuple[str, ...]) -> None:
+    """Note where no arm is told from the best one, as the intervals of all others that were pulled reach 0.
+
+    Notes about demonstrations stay in their order.
+    """
     low, best = answer.numbers["gap_low"], answer.verdict == BEST
     with np.errstate(invalid="ignore"):
         close, others = low <= 0, ~best & (answer.verdict != UNSEEN)
     places = np.flatnonzero((best.sum(axis=-1) == 1) & others.any(axis=-1) & (close | ~others).all(axis=-1))
 
     def notice_of(at: int) -> Notice:
-        name, several = arms[int(best[at].argmax())], others[at].sum() > 1
+        reach = "intervals of all other arms reach" if others[at].sum() > 1 else "interval of the other arm reaches"
         text = (
-            f"{quoted(name)} is taken to be the best arm, as the most-pulled one, but the log does not show it: the "
-            f"{'intervals of all other arms reach' if several else 'interval of the other arm reaches'} 0. A gap below "
+            f"The most-pulled arm is taken to be the best, but the log does not show it: the {reach} 0. A gap below "
             "0 is that of a better arm."
         )
-        return Notice("open-best", text, arm=name)
+        return Notice("open-best", text, arm=arms[int(best[at].argmax())])
 
-    return [notice for _, notice in notices_of(places, answer.demonstrations, notice_of)]
+    found = [notice for _, notice in notices_of(places, answer.demonstrations, notice_of)]
+    if found:
+        place = {each: at for at, each in enumerate((*answer.demonstrations, None))}
+        answer.notes = sorted([*answer.notes, *found], key=lambda each: place[each.demonstration])
 
 
 def notices_of(places: Counts, names: Sequence[str], notice_of: Callable[[int], Notice]) -> PlacedNotices:
