@@ -188,14 +188,17 @@ def path(name: str, value: object) -> None:
         raise ParameterError(refusal, parameter=name, value=value, remedy="Remove the characters that are no text.")
 
 
-def by_arm(name: str, value: object) -> None:
-    """Check numbers by arm; None for none."""
+def by_arm(name: str, value: object, every: Sequence[str] = (), since: str = "") -> None:
+    """Check numbers by arm, of `every` arm that is named, which is asked for `since` something is so; None for none."""
     if value is not None and not isinstance(value, Mapping):
         refusal = f"expected arms with their means; got {brief(value)}."
         raise ParameterError(refusal, parameter=name, value=value, remedy='Write them as {"B": 0.4}.')
     for arm, number in (value or {}).items():
         if real(number) is None:
             raise _no_number(f"{name} {arm if isinstance(arm, str) else brief(arm)}", number, "a number")
+    if value and (missing := [arm for arm in every if arm not in value]):
+        refusal = f'expected the mean of every arm, since {since}; got none of "{missing[0]}".'
+        raise ParameterError(refusal, parameter=name)
 
 
 def brief(value: object, longest: int = 60) -> str:

@@ -47,7 +47,7 @@ RIGHT: Final = (UCB, UCB1, MOSS, KLUCB, LILUCB, SAE, PHASED, *BERNOULLI_READ)
 PAIRED: Final = (UCB, UCB1, MOSS, KLUCB)  # read as each other
 WITH_EVIDENCE: Final = (*PAIRED, LILUCB)  # between which the most powerful test is made
 AT_RANDOM: Final = ("epsilon-greedy:epsilon=0.1", "softmax:temperature=0.2", f"thompson:sigma={SIGMA}", "uniform")
-READ_AT_RANDOM: Final = (f"thompson:sigma={SIGMA}", "epsilon-greedy:epsilon=0.1", "softmax:temperature=0.2")
+READ_AT_RANDOM: Final = AT_RANDOM[:-1]  # nothing can be read off uniform choices
 TAKEN_FOR_RANDOM: Final = (UCB, UCB1, MOSS)  # index rules whose logs are read as if the choices were random
 SCATTER: Final = {"sigma half": 0.5, "sigma double": 2.0}
 DRIFT: Final = "drift"
@@ -230,11 +230,13 @@ def log_ratio(cell: CheckCell, log: ActionLog, means: Floats, design: str) -> fl
     Random means have their prior. Even ones are known to the one who made the record, and so is a drift. Under the
     assumed rule the means are normal, of several sizes in turn. None where this is not computed.
     """
+    if cell.read in READ_AT_RANDOM:
+        return None
     even, at_random = design == "even", cell.made in AT_RANDOM
     possible = cell.made in WITH_EVIDENCE and (
         not cell.twist or cell.twist in SCATTER or (even and cell.twist == DRIFT)
     )
-    if cell.right or cell.arms > USUAL[0] or not (possible or (at_random and not even)) or cell.read in READ_AT_RANDOM:
+    if cell.right or cell.arms > USUAL[0] or not (possible or (at_random and not even)):
         return None
     made, read, own = parse_rule(cell.made), parse_rule(cell.read), -math.inf
     assert isinstance(read, IndexRule)
@@ -448,7 +450,7 @@ class Misfits(Measure):
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, CheckTrials]]:
         """Yield the cells of each rule that records are checked against."""
-        for text in RIGHT:
+        for text in (*RIGHT, *READ_AT_RANDOM):
             yield text, CheckTrials(tuple(cell for cell in check_cells(sizes.runs) if cell.read == text), sizes.seed)
 
     def metrics(self, cell: CheckCell, rows: pl.DataFrame) -> CheckMetrics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from unbandit.contexts import ContextInstance, ContextLog, LinearRule
     from unbandit.contexts.posterior import ContextPosterior
     from unbandit.contexts.result import ContextEstimate
-    from unbandit.errors import Notice
 
 PLAIN = {
     "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
@@ -39,6 +38,8 @@ MOST_ARMS = 10  # of which the probability to be the best is printed
 
 def estimate(given: Mapping[str, Any]) -> None:
     """Estimate the coefficients of a log with contexts, given the parameters of the command by name."""
+    from unbandit.contexts.result import warnings_and_notes
+
     output = given["output"]
     printer.check_output(output, ".json")
     log, answer = _answered(given)
@@ -48,13 +49,14 @@ def estimate(given: Mapping[str, Any]) -> None:
         notices = printer.print_misfit(answer.notices)
         if output is None:
             _print(answer)
-        _print_notices(log, notices)
+        printer.print_notices(*warnings_and_notes(log, notices))
     printer.insist(answer.check, given["strict"])
 
 
 def report(given: Mapping[str, Any]) -> None:
     """Write a report of a log with contexts."""
     from unbandit import reporting
+    from unbandit.contexts.result import warnings_and_notes
     from unbandit.reporting.provenance import without_folders
 
     for name in ("population", "truth", "sensitivity", "names", "unit", "title", "author", "date", "short"):
@@ -74,7 +76,7 @@ def report(given: Mapping[str, Any]) -> None:
     out = printer.console()
     notices = printer.print_misfit(answer.notices)
     out.print(written.sentence)
-    _print_notices(log, notices)
+    printer.print_notices(*warnings_and_notes(log, notices))
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
     printer.insist(answer.check, given["strict"])
 
@@ -109,13 +111,6 @@ def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
                 check=check,
             )  # fmt: skip
     return log, answer
-
-
-def _print_notices(log: ContextLog, notices: Sequence[Notice]) -> None:
-    from unbandit.contexts.check import NOTED
-
-    notes = [*log.reading, *(notice for notice in notices if notice.code in NOTED)]
-    printer.print_notices([notice for notice in notices if notice not in notes], notes)
 
 
 def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.contexts.check import DOES_NOT_FIT
+from unbandit.contexts.check import DOES_NOT_FIT, NOTED
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
@@ -151,6 +151,12 @@ def estimate_contexts(
         notices += [replace(each, demonstration=name) if len(log) > 1 else each for each in found.notices]
     table = None if rows is None else _stacked(predictions)
     return ContextEstimate(posteriors, best, table, (*log.reading, *notices))
+
+
+def warnings_and_notes(log: ContextLog, notices: Sequence[Notice]) -> tuple[list[Notice], list[Notice]]:
+    """Return notices about a log as warnings and notes: how it was read, that the rule fits, fitted numbers."""
+    notes = [*log.reading, *(each for each in notices if each.code in NOTED)]
+    return [each for each in notices if each not in notes], notes
 
 
 def _stacked(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from unbandit.errors import Notice
 from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, not_checked, short_name
-from unbandit.formatting import short_numbers
+from unbandit.formatting import capitalise, short_numbers
 from unbandit.log import ActionLog
 from unbandit.progress import current_work, interruptible
 
@@ -82,7 +82,7 @@ def _no_means(request: Request, numbers: Mapping[str, NDArray[np.float64]]) -> s
     rows = enumerate(zip(numbers["gap_low"], numbers["gap_high"], strict=True))
     found = (obstacle_to_simulations(reading, at, request.log, there, low, high) for at, (low, high) in rows)
     why = next(filter(None, found), None)
-    return why and why[0].upper() + why[1:]
+    return why and capitalise(why)
 
 
 def _obstacle(request: Request, numbers: Mapping[str, NDArray[np.float64]], *, drawn: bool) -> str | None:

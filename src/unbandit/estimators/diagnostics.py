@@ -567,7 +567,7 @@ def say_open_best(answer: Answer, arms: tuple[str, ...]) -> None:
     found = [notice for _, notice in notices_of(places, answer.demonstrations, notice_of)]
     if found:
         place = {each: at for at, each in enumerate((*answer.demonstrations, None))}
-        answer.notes = sorted([*answer.notes, *found], key=lambda each: place[each.demonstration])
+        answer.notes = sorted([*answer.notes, *found], key=lambda each: place.get(each.demonstration, len(place)))
 
 
 def notices_of(places: Counts, names: Sequence[str], notice_of: Callable[[int], Notice]) -> PlacedNotices:

@@ -27,9 +27,9 @@ from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_d
 from unbandit.fit import Check
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.inference import decisions
-from unbandit.inference.check import DOES_NOT_FIT, NEARLY_AS_PROBABLE, check_log
+from unbandit.inference.check import DOES_NOT_FIT, check_log
 from unbandit.inference.prior import usual_prior
-from unbandit.inference.rivals import RANDOM, predicts, usual_parameters
+from unbandit.inference.rivals import NEARLY_AS_PROBABLE, RANDOM, predicts, usual_parameters
 from unbandit.instance import Bernoulli, Noise
 from unbandit.log import ActionLog
 from unbandit.progress import interruptible

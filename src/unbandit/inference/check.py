@@ -37,7 +37,9 @@ from unbandit.inference.filter import systematic
 from unbandit.inference.predictive import compare, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
 from unbandit.inference.rivals import (
+    NEARLY_AS_PROBABLE,
     RANDOM,
+    RIVAL_PARTICLES,
     Odds,
     Rival,
     odds_of_index_rules,
@@ -62,9 +64,8 @@ MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_ROUNDS_OF_PART = 100_000  # that are simulated to show the rows of a part of a run
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
 MOST_COMPARED = 1_000  # rounds in which a rule that chooses at random is compared with index rules
-PARTICLES, RIVAL_PARTICLES = 64, 24  # of each of the rule's two clouds, and of a rival's only one
+PARTICLES = 64  # of each of the rule's two clouds; a rival has one of `RIVAL_PARTICLES`
 POSTERIOR_PARTICLES = 400  # where means come from no answer
-NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival
 EXTENSION, MOST_EXTENSIONS = 8, 6  # of standard deviations tried where none was given, in powers of the root of 2
 MOST_CHECKED, FEWEST_CHECKED = 20, 4  # of more demonstrations some are checked, evenly spread
 MOST_CHECKED_ROUNDS = 12_000  # rounds of demonstrations that are checked, roughly

@@ -289,11 +289,8 @@ class Posterior(Finding):
             kind = "paths" if self.path_rounds.size else "densities"
         if checks.one_of("kind", kind, ("paths", "densities")) == "densities":
             checks.flag("gaps", gaps)
-            checks.by_arm("truth", truth)
+            checks.by_arm("truth", truth, self.arms if gaps else (), "gaps are drawn")
             if truth and gaps:
-                if missing := [arm for arm in self.arms if arm not in truth]:
-                    text = f'expected the mean of every arm, since gaps are drawn; got none of "{missing[0]}".'
-                    raise ParameterError(text, parameter="truth")
                 truth = {arm: max(truth.values()) - mean for arm, mean in truth.items()}
             return plots.densities(self, gaps=gaps, truth=truth, ax=ax)
         if not self.path_rounds.size:

@@ -31,9 +31,10 @@ RANDOM = "choices at random"
 MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (50.0, 400.0)} | {RANDOM: math.inf}
 
 ROUGHLY = Gaussian(0.5)  # rewards of 0 and 1, as index rules are asked about them
-PREDICTING, QUICK, THOROUGH, OWN_CLOUDS = 24, 50, 400, 4  # particles, and clouds of the rule that is tested
+RIVAL_PARTICLES = 24
+QUICK, THOROUGH, OWN_CLOUDS = 50, 400, 4  # particles and clouds of the rule that is tested
 ROOM = 5.0  # nats that the rule may be behind because its means, and its evidence, are not known exactly
-NEAR = 3.0  # nats behind the most probable index rule, within which others are named
+NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival, within which others are named
 
 
 class Rival(NamedTuple):
@@ -147,7 +148,7 @@ def odds_of_index_rules(
 
     def by_rival(each: IndexRule) -> float:
         try:
-            given = log, each.for_arms(len(log.arms)), gaussian, wide, horizon, PREDICTING
+            given = log, each.for_arms(len(log.arms)), gaussian, wide, horizon, RIVAL_PARTICLES
             return predict(*given, seed=seed, evidence_only=True).log_evidence
         except InferenceError:  # it opens otherwise
             return -math.inf
@@ -157,26 +158,25 @@ def odds_of_index_rules(
     if not rivals or shares.max() == -math.inf:
         return None
     together, belief = float(np.logaddexp.reduce(shares)), belief_of(prior, len(log.arms), noise, None)
-    near = [str(rivals[at][0]) for at in np.argsort(-shares) if shares[at] > shares.max() - NEAR]
-    odds, opening = Odds(-math.inf, tuple(near)), log.select(0, len(log.arms))
-    for particles in (QUICK, THOROUGH):
-        try:
-            quick = one_look_ahead(log, rule, belief, [horizon], seed) if particles == QUICK else None
-            own = run_filters(
-                log, rule, belief, [horizon], particles, OWN_CLOUDS, seed, threads, keep_paths=False, tolerant=True,
-                look_ahead=quick,
-            ).evidences  # fmt: skip
-            first = np.array([opening_chance(log, 0, rule)])
-            if getattr(rule, "initial", 0) == 0:
-                given = opening, rule, belief, [horizon], THOROUGH, OWN_CLOUDS, seed, threads
-                first = run_filters(*given, keep_paths=False, tolerant=True).evidences
-        except InferenceError:
-            return None
-        finite, first = own[np.isfinite(own)], first[np.isfinite(first)]
-        if finite.size < 2 or not first.size:
-            return None
-        after = log_mean(finite)[0] - log_mean(first)[0]
-        odds = odds._replace(log_ratio=together - after - float(np.ptp(finite)))
-        if odds.log_ratio <= ROOM:
-            break
+    near = [str(rivals[at][0]) for at in np.argsort(-shares) if shares[at] > shares.max() - NEARLY_AS_PROBABLE]
+    odds, usual = Odds(-math.inf, tuple(near)), (rule, belief, [horizon])
+    try:
+        first = np.array([opening_chance(log, 0, rule)])
+        if getattr(rule, "initial", 0) == 0:
+            given = log.select(0, len(log.arms)), *usual, THOROUGH, OWN_CLOUDS, seed, threads
+            first = run_filters(*given, keep_paths=False, tolerant=True).evidences
+        first = first[np.isfinite(first)]
+        for particles in (QUICK, THOROUGH):
+            quick = one_look_ahead(log, *usual, seed) if particles == QUICK else None
+            given = log, *usual, particles, OWN_CLOUDS, seed, threads
+            own = run_filters(*given, keep_paths=False, tolerant=True, look_ahead=quick).evidences
+            finite = own[np.isfinite(own)]
+            if finite.size < 2 or not first.size:
+                return None
+            after = log_mean(finite)[0] - log_mean(first)[0]
+            odds = odds._replace(log_ratio=together - after - float(np.ptp(finite)))
+            if odds.log_ratio <= ROOM:
+                break
+    except InferenceError:
+        return None
     return odds

@@ -44,13 +44,12 @@ def context_report(
     audience: Audience = python_option,
 ) -> ContextReport:  # fmt: skip
     """Write a report about what `estimate_contexts` found in a log; `command` is what reproduces it."""
-    from unbandit.contexts.check import NOTED
+    from unbandit.contexts.result import warnings_and_notes
 
     found, learners = answer.posterior, list(answer.posteriors.items())[:MOST_LEARNERS]
     title = "What a learner found out" + ("" if source is None else f": {shown(Path(source.name).name)}")
     said, rule = context_sentence(answer), short_numbers(found.rule)
-    notes = [*log.reading, *(each for each in answer.notices if each.code in NOTED)]
-    warnings = [each for each in answer.notices if each not in notes]
+    warnings, notes = warnings_and_notes(log, answer.notices)
     rounds = counted(sum(each.rounds for each in answer.posteriors.values()), "choice")
     main = main_part(
         "contexts.html", title=title, sentence=said, level=share(found.level),

@@ -37,6 +37,7 @@ from unbandit.calibration.misfits import (
 )
 from unbandit.calibration.page import page
 from unbandit.calibration.record import Findings, MeasuredCell
+from unbandit.calibration.settings import Sizes
 from unbandit.study.monte_carlo import computed, share
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
@@ -217,7 +218,12 @@ def test_a_goal_that_no_test_reaches_is_not_held_against_the_check():
 
 def test_a_rule_that_chooses_at_random_is_checked_as_users_get_it():
     """Its check asks index rules, and the most powerful test is not made: the assumed rule is no index rule."""
-    cell = CheckCell(UCB1, READ_AT_RANDOM[0], 4, 1_000, 2, 0.95)
+    cell = CheckCell(UCB1, READ_AT_RANDOM[-1], 4, 1_000, 2, 0.95)
     log, means, design = play_cell(cell, 1, 1)
     assert checked_record(cell, log, float(means.max())).verdict == "does not fit"
     assert log_ratio(cell, log, means, design) is None
+
+
+def test_every_cell_is_measured():
+    measured = [cell for _, trials in Misfits().trials(Sizes()) for cell in trials.cells]
+    assert sorted(map(str, measured)) == sorted(map(str, check_cells()))

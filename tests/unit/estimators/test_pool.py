@@ -123,3 +123,10 @@ def test_pooled_demonstrations_are_read_by_the_papers_procedures():
     assert estimate(log, rule, sigma=0.5).method == "bracket"
     with pytest.raises(ParameterError, match="does not average out"):
         estimate(log, rule, sigma=0.5, pool=True, method="bracket")
+
+
+def test_a_note_about_one_demonstration_stands_after_that_no_arm_is_known_to_be_best():
+    """Notes keep the names of demonstrations, which a pooled answer does not have."""
+    result = counted({"A": 36, "B": 4}, {"A": 900, "B": 30}, sigma=20.0)
+    named = [(note.code, note.demonstration) for note in result.notes]
+    assert named.index(("open-best", None)) < named.index(("few-pulls", "0"))
