@@ -237,6 +237,7 @@ def checked_rule(
         check = check_log(
             request.log, rule, request.noise, list(request.horizons),
             None if means is None else partial(_answered, means), seed=request.seed, threads=request.threads,
+            alone=request.alone,
         )  # fmt: skip
         tried.append((check, rule))
         if check.verdict != "does not fit":

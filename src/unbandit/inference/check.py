@@ -66,6 +66,7 @@ MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and the
 MOST_COMPARED = 1_000  # rounds in which a rule that chooses at random is compared with index rules
 PARTICLES = 64  # of each of the rule's two clouds; a rival has one of `RIVAL_PARTICLES`
 POSTERIOR_PARTICLES = 400  # where means come from no answer
+NO_PROBABILITY = "the probability of this log could not be computed"
 EXTENSION, MOST_EXTENSIONS = 8, 6  # of standard deviations tried where none was given, in powers of the root of 2
 MOST_CHECKED, FEWEST_CHECKED = 20, 4  # of more demonstrations some are checked, evenly spread
 MOST_CHECKED_ROUNDS = 12_000  # rounds of demonstrations that are checked, roughly
@@ -123,11 +124,12 @@ def check_log(
     log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int],
     answered: Callable[[int], AnsweredMeans] | None, *, noise_known: bool = True, seed: int = 0,
     threads: int | None = None, part: PartialLog | ThinnedLog | None = None,
-    availability: Availability | None = None,
+    availability: Availability | None = None, alone: bool = True,
 ) -> Check:  # fmt: skip
     """Check every demonstration, or of many some, and summarise; `answered` returns what was answered for one.
 
-    Where the log has the rows of part of a run, that `part` is simulated too.
+    Where the log has the rows of part of a run, that `part` is simulated too. A rule that is not `alone` is weighed
+    against others elsewhere: that it is not compared with them here is not worth a word.
     """
     several, played = len(log), np.flatnonzero(log.lengths)
     if not played.size:
@@ -140,8 +142,9 @@ def check_log(
         own = None if answered is None else answered(which)
         shown = None if part is None else (part, which)
         request = _Request(
-            log.select(which), rule, noise, horizons[which], own, noise_known, seed, threads, shown, availability
-        )
+            log.select(which), rule, noise, horizons[which], own, noise_known, seed, threads, shown, availability,
+            alone,
+        )  # fmt: skip
         checked.append(request.in_any_convention())
     if several == 1:
         return checked[0]
@@ -196,6 +199,7 @@ class _Request:
         None  # of a run that the log shows, and which of its demonstrations
     )
     availability: Availability | None = None  # of arms that were not there in all rounds
+    alone: bool = True
 
     def in_any_convention(self) -> Check:
         """Check the rule; where it does not fit, also as other implementations play it."""
@@ -261,8 +265,13 @@ class _Request:
         if decided is None:
             if by_simulation is None:
                 return not_checked("All simulations of this rule are alike, so there is nothing to compare.")
-            odds = self._odds(rule, noise, means) if whole and not late else None
-            if odds is None:
+            odds = None
+            if isinstance(rule, RandomisedRule):
+                obstacle = self._obstacle_to_odds(rule, late)
+                odds = self._odds(rule, noise, means) if obstacle is None else None
+                if odds is None and self.alone and by_simulation > DOES_NOT_FIT:
+                    notes.append(f"Not compared with index rules such as UCB1, because {obstacle or NO_PROBABILITY}.")
+            if odds is None or not odds.names:
                 reason = _said(by_simulation, _furthest(statistics), notes)
                 return self._verdict(by_simulation, reason, statistics, number)
             by_odds, value = odds.p_value / BY_CHANCE["evidence"], by_simulation / BY_CHANCE["simulations"]
@@ -365,16 +374,26 @@ class _Request:
         tested, length = residuals(decisions, (first, second), every), int(self.log.lengths[0])
         return _Decided(decisions, (first, second), every, weights, tested, self._decided(), length, self.seed)
 
-    def _odds(self, rule: Demonstrator, noise: Noise, means: NDArray[np.float64]) -> Odds | None:
-        """Compare a rule that chooses at random with index rules; None where these cannot be asked.
+    def _obstacle_to_odds(self, rule: RandomisedRule, late: bool) -> str | None:
+        """Return why a rule is not compared with index rules; None where it is."""
+        arms, length = len(self.log.arms), int(self.log.lengths[0])
+        obstacles = {
+            "rounds are missing from the log": self.part is not None,
+            "arms arrive late or are withdrawn": self.availability is not None,
+            "rewards come late": late,
+            "decisions are made in batches": rule.batch > 1,
+            "the log has rewards": self.log.rewards is not None,
+            f"{length:,} rounds of {arms} arms are too few": length < 4 * arms,
+            f"{arms} arms are too many": min(self._decided(), MOST_COMPARED) < 4 * arms,
+        }
+        return next((why for why, holds in obstacles.items() if holds), None)
+
+    def _odds(self, rule: RandomisedRule, noise: Noise, means: NDArray[np.float64]) -> Odds | None:
+        """Compare a rule that chooses at random with index rules; None where its own probability is not known.
 
         Its own prior is around the means that were found, and wide: it has the benefit of the doubt.
         """
         decided = min(self._decided(), MOST_COMPARED)
-        if not isinstance(rule, RandomisedRule) or rule.batch > 1 or self.log.rewards is not None:
-            return None
-        if decided < 4 * len(self.log.arms):
-            return None
         prior = usual_prior(noise, float(means.mean()))
         if isinstance(prior, NormalPrior):
             prior = NormalPrior(prior.mean, max(prior.deviation, 2 * float(means.std())))

@@ -129,12 +129,12 @@ class Odds(NamedTuple):
 def odds_of_index_rules(
     log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int
 ) -> Odds | None:
-    """Compare a rule that chooses at random with index rules, by the probability of a log; None if none can be asked.
+    """Compare a rule that chooses at random with index rules, by the probability of a log.
 
     Index rules have the parameters that `identify` tries first. Any prediction of the actions may stand against the
     rule's own, so normal rewards do for index rules where the log's are 0 and 1. Both predict the rounds after every
     arm's first pull: by which convention a log opens says nothing about the rest. Few particles may miss much of the
-    rule's own probability: before the odds are against it, more are asked.
+    rule's own probability: before the odds are against it, more are asked. None where they find none at all.
     """
     gaussian = noise if isinstance(noise, Gaussian) else ROUGHLY
     wide = usual_prior(noise, None) if gaussian is noise else NormalPrior(0.0, gaussian.sigma)
@@ -156,7 +156,7 @@ def odds_of_index_rules(
     found = checks.in_threads(by_rival, [(each,) for each, _ in rivals], threads)
     shares = np.array([evidence + weight for evidence, (_, weight) in zip(found, rivals, strict=True)])
     if not rivals or shares.max() == -math.inf:
-        return None
+        return Odds(-math.inf, ())
     together, belief = float(np.logaddexp.reduce(shares)), belief_of(prior, len(log.arms), noise, None)
     near = [str(rivals[at][0]) for at in np.argsort(-shares) if shares[at] > shares.max() - NEARLY_AS_PROBABLE]
     odds, usual = Odds(-math.inf, tuple(near)), (rule, belief, [horizon])

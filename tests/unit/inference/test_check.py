@@ -416,4 +416,29 @@ def test_how_a_log_opens_does_not_speak_for_index_rules(text: str, seed: int) ->
 def test_index_rules_are_not_asked_about_a_log_that_opens_otherwise() -> None:
     log = ub.ActionLog.from_actions("AABCABCA" * 20)
     given = ub.Thompson(sigma=SIGMA), Gaussian(SIGMA), ub.NormalPrior(), 160, 1, 1
-    assert odds_of_index_rules(log, *given) is None
+    assert odds_of_index_rules(log, *given).p_value == 1
+
+
+NOT_COMPARED = "Not compared with index rules such as UCB1, because"
+THOMPSON = "thompson:sigma=0.5"
+
+
+def test_a_check_says_that_index_rules_were_not_asked_and_why() -> None:
+    """UCB1 made this log, and only the comparison would have shown it: the reader is told that it was not made."""
+    instance = ub.Instance((1.0, 0.7, 0.4, 0.0), SIGMA)
+    actions = ub.UCB1().demonstrate(instance, 400, seed=1).demonstration(0)
+    rewards = np.random.default_rng(1).normal(np.array(instance.means)[actions], SIGMA)
+    answer = estimated(ub.ActionLog.from_actions(actions, arms=range(4), rewards=rewards), THOMPSON)
+    assert (answer.check.verdict, answer.check.reason) == ("fits", f"{NOT_COMPARED} the log has rewards.")
+    assert answer.to_dict()["check"]["reason"] == answer.check.reason
+    assert any(answer.check.reason in note.message for note in answer.notes if note.code == "fits")
+
+
+@pytest.mark.parametrize(
+    ("arms", "rounds", "why"),
+    [(64, 300, "64 arms are too many"), (4, 12, "12 rounds of 4 arms are too few"), (3, 200, None)],
+)
+def test_a_check_says_where_arms_are_too_many_or_rounds_too_few(arms: int, rounds: int, why: str | None) -> None:
+    instance = ub.Instance(np.linspace(1.0, 0.0, arms), SIGMA)
+    check = estimated(ub.Thompson(sigma=SIGMA).demonstrate(instance, rounds, seed=1), THOMPSON, particles=50).check
+    assert (check.verdict, check.reason) == ("fits", why and f"{NOT_COMPARED} {why}.")
