@@ -18,7 +18,7 @@ from unbandit.inference.filter import (
     systematic,
 )
 from unbandit.inference.leader import can_meet, twist_leaders
-from unbandit.inference.lookahead import BernoulliLog, bernoulli_log, half_each, has_outlook, outlooks_of, reward_paths
+from unbandit.inference.lookahead import BetaLog, as_angles, beta_log, has_outlook, outlooks_of, reward_paths
 from unbandit.inference.steps import number_of_steps, opening_chance, reading_of, work_of
 from unbandit.inference.twist import TwistedLog, can_twist, laplace_evidence, predict_log, twist_log
 from unbandit.kernels.compile import Numbers
@@ -35,8 +35,8 @@ QUICK_PER_ARM, MOST_FEWEST = 100, 1_000  # particles per arm at least, where a p
 PILOT_PARTICLES = 200  # of clouds that see no action before its round, beside those that look ahead
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
 ELIMINATED, ELIMINATION_WORK = 10, 10_000_000  # particles per squared arm of an elimination rule, and their most work
-BERNOULLI_SHARE, MOST_BERNOULLI = 1.2, 2_000  # of this number, and the most, for the largest of Beta draws
-BERNOULLI_STRAIGHT = 65  # times as many over the number of arms, where these clouds do not look ahead
+BETAS_SHARE, BETAS_PER_ARM, MOST_BETAS = 1.0, 50, 2_000  # of this number, per arm at least, and the most of Beta draws
+BETAS_STRAIGHT = 65  # times as many over the number of arms, where these clouds do not look ahead
 AGREE = 2.0  # log evidence within which small clouds by two approximations agree, so that both must be good
 CLEARLY_MORE = 1.0  # log evidence by which clouds must be ahead that do not look at the future
 NEARLY_AS_GOOD = 0.5  # log evidence by which an approximation may be behind the best, and still serve half the clouds
@@ -58,7 +58,7 @@ class LookAhead:
     between the two.
     """
 
-    twists: tuple[TwistedLog, ...]  # none where clouds that do not look at the future find clearly more
+    twists: tuple[TwistedLog | BetaLog, ...]  # none where clouds that do not look at the future find clearly more
     predictions: Numbers  # log probability of each round given those before it: by normal states, or a small cloud
 
 
@@ -128,17 +128,14 @@ def run_filters(
         log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing, there=there
     )
     steps = [reading for reading in readings if isinstance(reading, Steps)]
-    if isinstance(rule, RandomisedRule) and task.draws_betas:
-        assert rule.beta_prior is not None
-        read = bernoulli_log(rule.beta_prior, steps, len(log.arms))
-        task, pilot = _looking_ahead(replace(task, bernoulli=read), read, clouds, default=particles is None)
-        look_ahead = LookAhead((), by_round(pilot)) if pilot else None
-    elif isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms)):
+    if isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms), betas=task.draws_betas):
         look_ahead = look_ahead or _look_ahead(task, rule, steps, clouds)
-        if look_ahead.twists and particles is None:
-            fewest = min(max(FEWEST_PARTICLES, QUICK_PER_ARM * len(log.arms) * rule.quick), MOST_FEWEST)
-            number = max(fewest, int(TWISTED_SHARE * number))
+        if particles is None:
+            number = _twisted_particles(number, rule, len(log.arms), ahead=bool(look_ahead.twists))
         task = replace(task, twists=look_ahead.twists, particles=number)
+    elif isinstance(rule, RandomisedRule) and task.draws_betas:
+        if particles is None:
+            task = replace(task, particles=_twisted_particles(number, rule, len(log.arms), ahead=False))
     elif isinstance(rule, RandomisedRule) and task.follows_leader:
         task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
         look_ahead = LookAhead((), by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
@@ -158,6 +155,18 @@ def run_filters(
     return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), look_ahead, task.looks_ahead)
 
 
+def _twisted_particles(number: int, rule: RandomisedRule, arms: int, *, ahead: bool) -> int:
+    """Return the default number of particles of a rule that can look at the whole log, if they do or do not."""
+    if rule.beta_prior is not None:
+        if not ahead:
+            return int(max(BETAS_STRAIGHT / arms, BETAS_SHARE) * number)
+        return max(min(int(BETAS_SHARE * number), MOST_BETAS), min(BETAS_PER_ARM * arms, MOST_FEWEST))
+    if not ahead:
+        return number
+    fewest = min(max(FEWEST_PARTICLES, QUICK_PER_ARM * arms * rule.quick), MOST_FEWEST)
+    return max(fewest, int(TWISTED_SHARE * number))
+
+
 def _look_ahead(task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clouds: int) -> LookAhead:
     """Choose how clouds look at the whole log.
 
@@ -170,7 +179,9 @@ def _look_ahead(task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clo
     otherwise by normal states, which make rare actions too probable.
     """
     horizon = max(task.horizons)
-    twists = twist_log(rule, task.belief, steps, horizon, task.known_rewards(), task.seed)
+    normal, belief, read, known = _as_normal(task, rule, steps)
+    approximations = twist_log(normal, belief, read, horizon, known, task.seed)
+    twists = _towards(task, rule, steps, approximations)
     small = replace(task, particles=min(task.particles, TWIST_PARTICLES), keep_paths=False)
     found = np.array(
         [[log_evidence_of(replace(small, twists=(each,)).run(clouds + at)) for at in (0, 1)] for each in twists]
@@ -188,7 +199,23 @@ def _look_ahead(task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clo
         pilot = replace(small, particles=min(task.particles, PILOT_PARTICLES)).run(clouds + 2)
         if not isinstance(pilot, CloudCollapsed) and abs(log_evidence_of(pilot) - worse[best]) < CLOSE:
             return LookAhead(chosen, by_round(pilot))
-    return LookAhead(chosen, predict_log(rule, twists[0], steps, horizon))
+    return LookAhead(chosen, predict_log(normal, approximations[0], read, horizon))
+
+
+def _as_normal(
+    task: CloudFilter, rule: RandomisedRule, steps: list[Steps]
+) -> tuple[RandomisedRule, Belief, list[Steps], tuple[Numbers, Numbers]]:  # fmt: skip
+    """Return rule, belief, readings and known rewards that a Gaussian approximation is made of."""
+    if task.draws_betas:
+        return as_angles(rule, task.belief, steps, len(task.log.arms))
+    return rule, task.belief, steps, task.known_rewards()
+
+
+def _towards(
+    task: CloudFilter, rule: RandomisedRule, steps: list[Steps], twists: Sequence[TwistedLog]
+) -> list[TwistedLog | BetaLog]:
+    """Return what the filter reads the log by, given Gaussian approximations."""
+    return [beta_log(rule, steps).towards(each) for each in twists] if task.draws_betas else list(twists)
 
 
 def one_look_ahead(
@@ -198,68 +225,36 @@ def one_look_ahead(
 
     For a single cloud of an evidence that is wanted quickly and may be less precise. Rounds are not predicted.
     """
-    found = _whole_log(log, rule, belief, horizons, seed)
-    return None if found is None else LookAhead((twist_log(*found, seed)[-1],), np.zeros(0))
+    task, steps = _whole_log(log, rule, belief, horizons, seed)
+    if task is None or not isinstance(task.rule, RandomisedRule):
+        return None
+    normal, beliefs, read, known = _as_normal(task, task.rule, steps)
+    last = twist_log(normal, beliefs, read, max(horizons), known, seed)[-1]
+    return LookAhead(tuple(_towards(task, task.rule, steps, [last])), np.zeros(0))
 
 
 def evidence_without_clouds(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int]
 ) -> float | None:
     """Return the log evidence by Laplace's method; None of a rule whose filter cannot look at the whole log."""
-    found = _whole_log(log, rule, belief, horizons, 0)
-    if found is None:
+    task, steps = _whole_log(log, rule, belief, horizons, 0)
+    if task is None or not isinstance(task.rule, RandomisedRule) or task.draws_betas:
         return None
-    opening = sum(opening_chance(log, which, rule.for_arms(len(log.arms))) for which in range(len(log)))
-    return laplace_evidence(*found) + opening
+    opening = sum(opening_chance(log, which, task.rule) for which in range(len(log)))
+    return laplace_evidence(task.rule, belief, steps, max(horizons), task.known_rewards()) + opening
 
 
 def _whole_log(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int
-) -> tuple[RandomisedRule, Belief, list[Steps], int, tuple[Numbers, Numbers]] | None:  # fmt: skip
-    """Return what an approximation of the hidden path asks for; None of a rule that has none."""
+) -> tuple[CloudFilter | None, list[Steps]]:
+    """Return a filter that can look at the whole log, and what it reads; None where it cannot."""
     rule = rule.for_arms(len(log.arms))
     if not isinstance(rule, RandomisedRule):
-        return None
+        return None, []
     readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), 1, seed, keep_paths=False)
-    if task.draws_betas or not can_twist(rule, steps, len(log.arms)):
-        return None
-    return rule, belief, steps, max(horizons), task.known_rewards()
-
-
-def _looking_ahead(
-    task: CloudFilter, log: BernoulliLog, clouds: int, *, default: bool
-) -> tuple[CloudFilter, tuple[FilterPass, ...]]:
-    """Let the filter of Beta draws look at the whole log, as `_look_ahead` does; return it, and the cloud that did not.
-
-    That cloud shows how probable the rest of the log is from each state. A second look-ahead is learnt from what it
-    visited and from a cloud that looks ahead by the first one; two small clouds each show which is better. Where clouds
-    that do not look ahead find clearly more, the filter stays as it is.
-    """
-    visitors = log.visitors()
-    if visitors == 0:
-        share = max(BERNOULLI_STRAIGHT / len(task.log.arms), BERNOULLI_SHARE)
-        return replace(task, particles=int(share * task.particles) if default else task.particles), ()
-    if default:
-        task = replace(task, particles=min(int(BERNOULLI_SHARE * task.particles), MOST_BERNOULLI))
-    straight, visits = replace(task, particles=visitors, keep_paths=False), log.visits(visitors)
-    pilot = replace(straight, visits=visits).run(clouds)
-    if isinstance(pilot, CloudCollapsed):
-        return task, ()
-    learnt = replace(log, lookahead=log.learn(visits))
-    second, candidates = log.visits(visitors // 2), [learnt]
-    again = replace(straight, particles=visitors // 2, bernoulli=learnt, visits=second).run(clouds + 1)
-    if not isinstance(again, CloudCollapsed):
-        candidates.append(replace(log, lookahead=log.learn(half_each(visits, second))))
-    small = replace(straight, particles=min(task.particles, PILOT_PARTICLES))
-    tried = [replace(small, bernoulli=each) for each in candidates]
-    found = np.array([[log_evidence_of(each.run(clouds + at)) for at in (2, 3)] for each in tried])
-    found[np.isnan(found)] = -math.inf
-    clearly = float(found.max()) + CLEARLY_MORE
-    if log_evidence_of(pilot) > clearly and log_evidence_of(straight.run(clouds + 4)) > clearly:
-        return task, pilot
-    return replace(task, bernoulli=candidates[int(found.min(axis=1).argmax())]), pilot
+    return (task if can_twist(rule, steps, len(log.arms), betas=task.draws_betas) else None), steps
 
 
 def _around_paths(

@@ -8,15 +8,12 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
 from unbandit.errors import InferenceError
-from unbandit.inference.lookahead import (
-    BernoulliLog,
-    OutlookLog,
-)
+from unbandit.inference.lookahead import BetaLog, OutlookLog, beta_log
 from unbandit.inference.steps import Reading, number_of_steps, turns_of, views_of
 from unbandit.inference.twist import TwistedLog
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.rng import QUANTILE_TABLE
-from unbandit.kernels.smc.bernoulli import Visits, filter_bernoulli
+from unbandit.kernels.smc.bernoulli import filter_bernoulli
 from unbandit.kernels.smc.cloud import Belief, Cloud, Rng, Steps
 from unbandit.kernels.smc.elimination import OUT, EliminationTests, filter_elimination
 from unbandit.kernels.smc.index import filter_index
@@ -150,17 +147,14 @@ class CloudFilter:
     seed: int
     keep_paths: bool
     relaxing: bool = False
-    twists: tuple[TwistedLog, ...] = ()  # the clouds take them in turn
-    bernoulli: BernoulliLog | None = None
+    twists: tuple[TwistedLog | BetaLog, ...] = ()  # the clouds take them in turn
     outlooks: tuple[OutlookLog, ...] = ()  # in turn likewise
-    visits: Visits | None = None  # where the states that a cloud visits are recorded
     there: Availability | None = None  # which arms could be pulled when, if not all in all rounds
 
     @property
     def looks_ahead(self) -> bool:
         """Return whether particles are drawn given all actions."""
-        learnt = self.bernoulli is not None and self.bernoulli.lookahead.constant.size > 0
-        return learnt or bool(self.twists or self.outlooks)
+        return bool(self.twists or self.outlooks)
 
     def run(self, cloud: int) -> tuple[FilterPass, ...] | CloudCollapsed:
         """Send one cloud through all demonstrations; the sums at the end of one are the past of the next.
@@ -170,23 +164,27 @@ class CloudFilter:
         sums, before = self.known_rewards()
         past = np.tile(sums, (self.particles, 1))
         log_weights = np.zeros(self.particles)
-        twisted = self.twists[cloud % len(self.twists)] if self.twists else None
-        means = None if twisted is None else np.tile(twisted.transitions.start, (self.particles, 1))
-        looks = self.outlooks[cloud % len(self.outlooks)] if self.outlooks else self.bernoulli
-        values = None if looks is None else np.full(self.particles, looks.log_start)
+        looks = self._looks_of(cloud)
+        means, values = None, None
+        if isinstance(looks, TwistedLog):
+            means = np.tile(looks.transitions.start, (self.particles, 1))
+        elif looks is not None:
+            values = np.full(self.particles, looks.log_start)
         passes: list[FilterPass] = []
         for which, (reading, horizon) in enumerate(zip(self.readings, self.horizons, strict=True)):
             name = cloud * len(self.readings) + which
             state = self._cloud(reading, past, before, name, keep=self.keep_paths and which == 0)
-            if values is not None:
+            if looks is not None:
                 state.log_weights[:] = log_weights
-                if isinstance(looks, OutlookLog):
-                    pulls, died, rounds = self._filter_outcomes(which, state, values, looks)
-                else:
-                    pulls, died, rounds = self._filter_bernoulli(which, state, values)
-            elif means is not None and twisted is not None:
-                state.log_weights[:] = log_weights
-                pulls, died, rounds = self._filter_twisted(which, state, means, horizon, twisted)
+            if isinstance(looks, OutlookLog):
+                assert values is not None
+                pulls, died, rounds = self._filter_outcomes(which, state, values, looks)
+            elif isinstance(looks, BetaLog):
+                assert values is not None
+                pulls, died, rounds = self._filter_betas(which, state, values, looks)
+            elif looks is not None:
+                assert means is not None
+                pulls, died, rounds = self._filter_twisted(which, state, means, horizon, looks)
             else:
                 pulls, died, rounds = self._filter(reading, state, horizon)
             current_work().end_if_stopped()
@@ -204,10 +202,20 @@ class CloudFilter:
             length, counts = int(self.log.lengths[which]), _counts(reading, state)
             passes.append(FilterPass(state, pulls, rounds, judged, length, counts, tuple(judged[relaxed].tolist())))
             past, before, log_weights = state.past + state.sums, state.before + pulls, state.log_weights
-            if means is None and values is None:
+            if looks is None:
                 generator = np.random.default_rng([self.seed, name, 1])
                 past = past[systematic(log_weights, self.particles, generator)]
         return tuple(passes)
+
+    def _looks_of(self, cloud: int) -> TwistedLog | BetaLog | OutlookLog | None:
+        """Return how a cloud reads the log, where that is with a look at all of it, or by tables of Beta draws."""
+        found: tuple[TwistedLog | BetaLog | OutlookLog, ...] = self.outlooks or self.twists
+        if found:
+            return found[cloud % len(found)]
+        if not self.draws_betas:
+            return None
+        assert isinstance(self.rule, RandomisedRule)
+        return beta_log(self.rule, [reading for reading in self.readings if isinstance(reading, Steps)])
 
     def _most_relaxed(self, steps: int) -> int:
         """Return how many steps without an exact particle are accepted."""
@@ -304,15 +312,15 @@ class CloudFilter:
             cloud.increments[0] += twisted.log_start
         return np.bincount(reading.arm, minlength=arms), died, reading.round
 
-    def _filter_bernoulli(self, which: int, cloud: Cloud, values: Numbers) -> tuple[Integers, int, Integers]:
+    def _filter_betas(
+        self, which: int, cloud: Cloud, values: Numbers, log: BetaLog
+    ) -> tuple[Integers, int, Integers]:  # fmt: skip
         """Run the filter of Beta draws over a demonstration; the particles' look-ahead `values` are moved on."""
-        rule, reading, log = self.rule, self.readings[which], self.bernoulli
+        rule, reading = self.rule, self.readings[which]
         assert isinstance(rule, RandomisedRule)
         assert isinstance(reading, Steps)
-        assert log is not None
-        visits = log.visits(0) if self.visits is None else self.visits
         died = filter_bernoulli(
-            log.successes, log.failures, reading, cloud, rule.batch, log.firsts[which], values, log.lookahead, visits
+            log.successes, log.failures, reading, cloud, rule.batch, log.firsts[which], values, log.exponents
         )
         if which == 0:
             cloud.increments[0] += log.log_start
@@ -383,7 +391,7 @@ class CloudFilter:
     def _judged(self, reading: Reading, rounds: Integers) -> Integers:
         """Return the round whose action each step's weights judge."""
         rule = self.rule
-        looks_at_all = self.bernoulli is not None or bool(self.outlooks)
+        looks_at_all = self.draws_betas or bool(self.outlooks)
         other = looks_at_all or (bool(self.twists) and not self.follows_leader)
         if not isinstance(rule, RandomisedRule) or not isinstance(reading, Steps):
             return rounds

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from unbandit.demonstrators import RandomisedRule
-from unbandit.inference.twist import MOST_TWISTED, TwistedLog, transitions_of
+from unbandit.inference.twist import MOST_TWISTED, TwistedLog, firsts_of, transitions_of
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.smc.cloud import Belief, Steps
 from unbandit.kernels.smc.leader import most_likely_leaders
-from unbandit.kernels.smc.twist import Sites, Twist, solve_twist
+from unbandit.kernels.smc.twist import UNRECORDED, Sites, Twist, solve_twist
 
 CHANGING = (1e-3, 1e-5)  # probability that a reward changes the leader, to tell changes from exploration
 LEAD = 0.63  # expectation of a lead that one reward turns, in units of what it moves a sample mean by
@@ -40,7 +40,6 @@ def twist_leaders(
     There is none if the leader never changes.
     """
     transitions = transitions_of(rule, rule.parameters(horizon), belief, readings, known)
-    firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
     twists: list[TwistedLog] = []
     tried: set[tuple[int, ...]] = {()}
     for changing in CHANGING:
@@ -51,7 +50,8 @@ def twist_leaders(
             sites, moves = meetings._replace(bend=meetings.bend / width**2), transitions._replace(judged=judged)
             pull = np.zeros((judged.size, meetings.slope.shape[1] * (2 if transitions.separate else 1)))
             twist = Twist(pull, np.zeros(judged.size), np.ones(judged.size))
-            twists.append(TwistedLog(moves, sites, twist, solve_twist(moves, sites, twist), firsts))
+            start = solve_twist(moves, sites, twist, UNRECORDED)
+            twists.append(TwistedLog(moves, sites, twist, start, firsts_of(readings)))
         tried.add(places)
     return twists
 

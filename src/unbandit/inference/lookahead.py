@@ -1,9 +1,7 @@
 """A look at the whole log for rules that see rewards of 0 and 1, in two ways.
 
-For Thompson sampling with Beta draws it is learnt. A cloud of particles that looks at no action to come goes through
-the log and records the states that it visits. From these `fit_lookahead` learns, from the last round to the first, how
-probable the rest of the log is from a state; with it the clouds of the posterior propose each reward given all actions.
-A log with too many rounds and arms for that is filtered by more particles.
+For Thompson sampling with Beta draws it is that of Thompson sampling with normal draws, on the scale of angles (see
+`kernels/smc/bernoulli.py`): the same Gaussian approximations of the hidden path, in other coordinates.
 
 For EXP3 it is computed around hidden paths of high density (`kernels/smc/outlook.py`): Gauss-Newton steps lead there
 from rewards as expected, and from the paths of some particles of a small cloud.
@@ -11,22 +9,20 @@ from rewards as expected, and from the paths of some particles of a small cloud.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
-from unbandit.demonstrators import RandomisedRule
-from unbandit.inference.twist import deviations_of, transitions_of
+from unbandit.demonstrators import RandomisedRule, Thompson
+from unbandit.inference.twist import TwistedLog, deviations_of, firsts_of, transitions_of
 from unbandit.kernels.compile import Integers, Numbers
-from unbandit.kernels.smc.bernoulli import Lookahead, Visits, fit_lookahead
 from unbandit.kernels.smc.cloud import Belief, Steps
 from unbandit.kernels.smc.outlook import Outlook, innovations_of, play_path, solve_outlook
+from unbandit.kernels.smc.twist import UNRECORDED, Exponents, solve_twist
 from unbandit.progress import current_work
 
-VISITORS = 1_000  # particles whose states are recorded, where there is room for them
-MOST_VISITED = 40_000_000  # numbers in the record of a log
-FEWEST_PER_TERM = 12  # particles per term of the fitted functions, at least
-MOST_COORDINATES = 8  # of a state from which a look-ahead is learnt: with ten, it found less than clouds without
+COIN = 0.5  # standard deviation of a reward of 0 or 1 on the scale of angles
 
 MOST_OUTLOOK = 10_000_000  # numbers in the bends around a path
 MOST_PATHS, FAR_BEHIND = 3, 8.0  # whose look-aheads are added, and by how much evidence one may be behind the best
@@ -36,63 +32,63 @@ MOST_STEPS, MOST_HALVINGS, SETTLED = 40, 8, 0.01  # of the climb to a path; it e
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliLog:
-    """A log as the filter of Bernoulli Thompson sampling reads it: with or without a look-ahead."""
+class BetaLog:
+    """A log as the filter of Thompson sampling with Beta draws reads it: with or without a look-ahead."""
 
     successes: float  # of the rule's prior
     failures: float
-    arms: Integers  # pulled in each round, of all demonstrations
     firsts: tuple[int, ...]  # the first round of each demonstration
-    pairs: Integers  # coordinates whose products are terms of a look-ahead
-    separate: bool  # whether the rule's success shares differ from what the observer knows
-    lookahead: Lookahead
+    exponents: Exponents = UNRECORDED
+    log_start: float = 0.0  # log of the look-ahead before the first round
 
     @property
-    def log_start(self) -> float:
-        """Return the log of the look-ahead before the first round."""
-        return float(self.lookahead.constant[0]) if self.lookahead.constant.size else 0.0
+    def size(self) -> int:
+        """Return how many numbers it holds, about."""
+        return self.exponents.bend.size
 
-    def visitors(self) -> int:
-        """Return how many particles are recorded so that a look-ahead can be learnt; 0 if it would take too many."""
-        if self.lookahead.centre.shape[1] > MOST_COORDINATES:
-            return 0
-        width = self.lookahead.centre.shape[1] + (4 if self.separate else 2) + 2
-        number = min(VISITORS, MOST_VISITED // (width * max(self.arms.size, 1)))
-        return number if number >= FEWEST_PER_TERM * (1 + self.lookahead.centre.shape[1] + len(self.pairs)) else 0
-
-    def visits(self, particles: int) -> Visits:
-        """Return room for the states of some particles."""
-        rounds, coordinates = self.arms.size if particles else 0, self.lookahead.centre.shape[1]
-        shapes = ((coordinates,), (4 if self.separate else 2,), (), ())
-        return Visits(*(np.zeros((rounds, particles, *shape), np.float32) for shape in shapes))
-
-    def learn(self, visits: Visits) -> Lookahead:
-        """Fit a look-ahead to the states that were visited."""
-        lookahead = _lookahead(self.arms.size + 1, self.lookahead.centre.shape[1])
-        fit_lookahead(self.arms, visits, self.pairs, lookahead)
-        return lookahead
+    def towards(self, twisted: TwistedLog) -> Self:
+        """Return the same with the look-ahead of normal draws, from a twist of `as_angles`."""
+        rounds, size = twisted.twist.pull.shape
+        shapes = ((rounds + 1,), (rounds + 1, size), (rounds + 1, size, size))
+        exponents = Exponents(*map(np.zeros, shapes))
+        start = solve_twist(twisted.transitions, twisted.sites, twisted.twist, exponents)
+        return replace(self, exponents=exponents, log_start=start)
 
 
-def bernoulli_log(prior: tuple[float, float], readings: Sequence[Steps], arms: int) -> BernoulliLog:
+def beta_log(rule: RandomisedRule, readings: Sequence[Steps]) -> BetaLog:
     """Read all demonstrations of a log as one path, without a look-ahead as yet."""
-    pulled = np.concatenate([each.arm for each in readings])
-    separate = len(readings) > 1 or not all(np.isnan(each.rewards).all() for each in readings)
-    coordinates = arms * (2 if separate else 1)
-    pairs = np.column_stack(np.tril_indices(coordinates))
-    firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
-    return BernoulliLog(*prior, pulled, firsts, pairs, separate, _lookahead(0, coordinates))
+    assert rule.beta_prior is not None
+    return BetaLog(*rule.beta_prior, firsts_of(readings))
 
 
-def half_each(first: Visits, second: Visits) -> Visits:
-    """Return every other state of some visits, and all states of others."""
-    return Visits(*(np.concatenate([one[:, ::2], other], axis=1) for one, other in zip(first, second, strict=True)))
+def as_angles(
+    rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], arms: int
+) -> tuple[RandomisedRule, Belief, list[Steps], tuple[Numbers, Numbers]]:
+    """Return what Beta draws are on the scale of angles: a rule with normal draws, the belief, the readings.
+
+    Last come sums and counts of the known rewards. A known reward moves an angle by what it adds to a share over the
+    derivative there, which is taken at the known rewards' own share.
+    """
+    assert rule.beta_prior is not None
+    weight = sum(rule.beta_prior)
+    normal = Thompson(
+        mean=_angle(rule.beta_prior[0] / weight), deviation=COIN / math.sqrt(weight), sigma=COIN, batch=rule.batch
+    )
+    counted = belief.first + belief.second
+    beliefs = Belief(False, np.asarray(_angle(belief.first / counted)), COIN**2 / counted, COIN)
+    arm, rewards = (np.concatenate(each) for each in zip(*((each.arm, each.rewards) for each in readings), strict=True))
+    known = ~np.isnan(rewards)
+    counts = np.bincount(arm[known], minlength=arms).astype(np.float64)
+    shares = (np.bincount(arm[known], weights=rewards[known], minlength=arms) + COIN) / (counts + 1)
+    moved = _angle(shares)[arm] + COIN * (rewards - shares[arm]) / np.sqrt(shares * (1 - shares))[arm]
+    sums = np.bincount(arm[known], weights=moved[known], minlength=arms).astype(np.float64)
+    cuts = np.cumsum([each.arm.size for each in readings[:-1]])
+    read = [each._replace(rewards=own) for each, own in zip(readings, np.split(moved, cuts), strict=True)]
+    return normal, beliefs, read, (sums, counts)
 
 
-def _lookahead(rounds: int, coordinates: int) -> Lookahead:
-    """Return a look-ahead that sees nothing."""
-    centre, scale, lowest, highest, slope = (np.zeros((rounds, coordinates)) for _ in range(5))
-    bend = np.zeros((rounds, coordinates, coordinates))
-    return Lookahead(centre, scale, lowest, highest, np.zeros(rounds), slope, bend)
+def _angle(share: Any) -> Any:
+    return np.arcsin(np.sqrt(share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +126,13 @@ def outlooks_of(
         far_behind = len(paths) > 0 and each.value < paths[0].value - FAR_BEHIND
         if len(paths) < MOST_PATHS and not far_behind and not any(map(each.is_as, paths)):
             paths.append(each)
-    firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
     logs = []
     for share in SHARES:
         outlook = Outlook(
             *(np.concatenate(parts) for parts in zip(*(each.outlook(share) for each in paths), strict=True))
         )
         outlook.constant[:, -1] = -math.log(len(paths))  # all that is left after the last round has probability 1
-        logs.append(OutlookLog(outlook, firsts))
+        logs.append(OutlookLog(outlook, firsts_of(readings)))
     return logs
 
 

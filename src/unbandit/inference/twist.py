@@ -20,6 +20,7 @@ from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.formula import learn
 from unbandit.kernels.smc.cloud import Belief, Steps
 from unbandit.kernels.smc.twist import (
+    UNRECORDED,
     Sites,
     Transitions,
     Twist,
@@ -50,10 +51,20 @@ class TwistedLog:
     log_start: float  # log of the twisting function at the beginning
     firsts: tuple[int, ...]  # the first round of each demonstration
 
+    @property
+    def size(self) -> int:
+        """Return how many numbers it holds, about."""
+        return self.sites.bend.size
 
-def can_twist(rule: RandomisedRule, readings: Sequence[Steps], arms: int) -> bool:
-    """Return whether the filter of a rule can look at the whole log."""
-    return rule.score is not None and sum(each.arm.size for each in readings) * arms * arms <= MOST_TWISTED
+
+def firsts_of(readings: Sequence[Steps]) -> tuple[int, ...]:
+    """Return the first round of each demonstration in a log that is read as one path."""
+    return tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
+
+
+def can_twist(rule: RandomisedRule, readings: Sequence[Steps], arms: int, *, betas: bool = False) -> bool:
+    """Return whether the filter of a rule can look at the whole log; `betas` if it reads Beta draws by tables."""
+    return (betas or rule.score is not None) and sum(each.arm.size for each in readings) * arms * arms <= MOST_TWISTED
 
 
 def twist_log(
@@ -65,7 +76,7 @@ def twist_log(
     `known` has sums and counts of the rewards that are known.
     """
     fit = _climbed(rule, belief, readings, horizon, known)
-    firsts = tuple(np.cumsum([0, *(each.arm.size for each in readings[:-1])]).tolist())
+    firsts = firsts_of(readings)
     twists = [fit.twisted(share, firsts) for share in MODE_SHARES]
     generator = np.random.default_rng([seed, 4])
     for _ in range(AVERAGES):
@@ -210,17 +221,18 @@ class _Fit:
         centre = self._solve()
         slope = self.sites.slope - np.einsum("tij,tj->ti", self.sites.bend, centre - self.sites.centre)
         sites, twist = Sites(centre, slope, share * self.sites.bend), Twist(*(each.copy() for each in self.twist))
-        return TwistedLog(self.transitions, sites, twist, solve_twist(self.transitions, sites, twist), firsts)
+        start = solve_twist(self.transitions, sites, twist, UNRECORDED)
+        return TwistedLog(self.transitions, sites, twist, start, firsts)
 
     def integral(self) -> float:
         """Return the log of what the actions' probability, expanded at the path that the sites imply, integrates to."""
         log_chances = np.empty(self._innovations.size)
         expand_sites(self.parameters, self.transitions, self._solve(), self.rounds, self.sites, log_chances)
-        return float(log_chances.sum()) + solve_twist(self.transitions, self.sites, self.twist)
+        return float(log_chances.sum()) + solve_twist(self.transitions, self.sites, self.twist, UNRECORDED)
 
     def _solve(self) -> Numbers:
         """Solve for the approximation that the sites imply; return the scores along its path."""
-        solve_twist(self.transitions, self.sites, self.twist)
+        solve_twist(self.transitions, self.sites, self.twist, UNRECORDED)
         centre = np.empty_like(self.sites.centre)
         self._follow(np.zeros(self._innovations.size), centre, self._innovations)
         return centre

@@ -19,6 +19,8 @@ from unbandit.inference.steps import reading_of
 from unbandit.inference.twist import _Fit, can_twist, transitions_of, twist_log
 from unbandit.kernels.formula import learn, log_expansion, probability
 from unbandit.kernels.smc.twist import (
+    UNRECORDED,
+    Exponents,
     Sites,
     Twist,
     factor_covariances,
@@ -82,7 +84,7 @@ def test_the_approximation_is_that_of_dense_linear_algebra(text, record):
     twist = Twist(np.zeros((rounds, coordinates)), np.zeros(rounds), np.ones(rounds))
     dense = DensePath(transitions, sites)
 
-    assert solve_twist(transitions, sites, twist) == pytest.approx(dense.log_normaliser, rel=1e-9)
+    assert solve_twist(transitions, sites, twist, UNRECORDED) == pytest.approx(dense.log_normaliser, rel=1e-9)
     scores, means, innovations = np.empty((rounds, arms)), np.empty(rounds), np.empty(rounds)
     follow_twist(transitions, twist, np.zeros(rounds), scores, means, innovations)
     assert innovations == pytest.approx(dense.mean, abs=1e-9)
@@ -94,6 +96,28 @@ def test_the_approximation_is_that_of_dense_linear_algebra(text, record):
     factor_covariances(transitions, twist, factors)
     for at in range(rounds):
         assert factors[at] @ factors[at].T == pytest.approx(dense.scores_covariance(at), abs=1e-8)
+
+
+@pytest.mark.parametrize("text", RULES[:-1])
+def test_recorded_exponents_are_what_proposals_are_made_of(text):
+    """Along any path a proposal is the prior of its innovation times `psi` after it over `psi` before it."""
+    task = task_of(text)
+    twisted = twisted_of(task)[-1]
+    transitions, sites, twist = twisted.transitions, twisted.sites, twisted.twist
+    rounds, arms = sites.centre.shape
+    exponents = Exponents(np.zeros(rounds + 1), np.zeros((rounds + 1, arms)), np.zeros((rounds + 1, arms, arms)))
+    start = solve_twist(transitions, sites, twist, exponents)
+    assert start == exponents.constant[0] == twisted.log_start
+    noise = np.random.default_rng(2).standard_normal(rounds)
+    scores, innovations = np.empty((rounds, arms)), np.empty(rounds)
+    follow_twist(transitions, twist, noise, scores, np.empty(rounds), innovations)
+    x = np.vstack([scores, np.zeros(arms)])  # after the last round the exponents are 0
+    psi = exponents.constant + (exponents.slope * x).sum(axis=1) + np.einsum("ti,tij,tj->t", x, exponents.bend, x)
+    away = scores - sites.centre
+    judged = (sites.slope * away).sum(axis=1) - 0.5 * np.einsum("ti,tij,tj->t", away, sites.bend, away)
+    proposal = 0.5 * np.log(twist.precision) - 0.5 * noise**2
+    prior = -0.5 * innovations**2 + np.where(transitions.judged > 0, judged, 0.0)
+    assert proposal == pytest.approx(prior + psi[1:] - psi[:-1], abs=1e-8)
 
 
 @pytest.mark.parametrize(("text", "record"), CASES[:-1])
@@ -233,7 +257,7 @@ def test_it_agrees_with_a_long_run_of_the_other_filter(text, monkeypatch):
     belief = belief_for()
     monkeypatch.setattr(clouds, "MOST_PILOTED", 0)  # rounds are predicted by normal states
     twisted = run_filters(log, rule, belief, [120], 500, 4, 1, None)
-    monkeypatch.setattr(clouds, "can_twist", lambda *_: False)
+    monkeypatch.setattr(clouds, "can_twist", lambda *given, **options: False)
     monkeypatch.setattr(filters, "TRIES", 1)
     monkeypatch.setattr(type(rule), "smooth", False)  # without moves of offspring, which are an approximation
     long = run_filters(log, rule, belief, [120], 10_000, 4, 1, None)
@@ -325,7 +349,7 @@ def test_evidence_is_unbiased_whatever_the_sites_are():
     noise = np.random.default_rng(3).normal(0, 0.3, good.sites.slope.shape)
     sites = Sites(good.sites.centre, good.sites.slope + noise, 0.3 * good.sites.bend)
     twist = Twist(*(each.copy() for each in good.twist))
-    bad = replace(good, sites=sites, twist=twist, log_start=solve_twist(good.transitions, sites, twist))
+    bad = replace(good, sites=sites, twist=twist, log_start=solve_twist(good.transitions, sites, twist, UNRECORDED))
     by_twist = []
     for twisted in (good, bad):
         small = replace(task, twists=(twisted,))

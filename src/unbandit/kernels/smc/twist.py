@@ -134,8 +134,22 @@ def expand_all(
     return value
 
 
+class Exponents(NamedTuple):
+    """The twisting function before each round, `psi(x) = exp(constant + slope x + x' bend x)`; of no rounds if unused.
+
+    After the last round it is 1.
+    """
+
+    constant: Numbers  # (rounds + 1)
+    slope: Numbers  # (rounds + 1, coordinates)
+    bend: Numbers  # (rounds + 1, coordinates, coordinates)
+
+
+UNRECORDED = Exponents(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0)))
+
+
 @compiled
-def solve_twist(transitions: Transitions, sites: Sites, twist: Twist) -> float:
+def solve_twist(transitions: Transitions, sites: Sites, twist: Twist, exponents: Exponents) -> float:
     """Fill in the twist by a backward information filter; return the log of the twisting function at the beginning.
 
     With `psi_{t+1}(x) = exp(a + b x - x' Q x / 2)` and `x' = z + d e`, the expectation over `e` takes a rank-one term
@@ -189,6 +203,12 @@ def solve_twist(transitions: Transitions, sites: Sites, twist: Twist) -> float:
                         matrix[row, column] = 0.0
             for row in range(arms):
                 vector[row] = 0.0
+        if exponents.constant.size > 0:
+            exponents.constant[at] = constant
+            for row in range(size):
+                exponents.slope[at, row] = vector[row]
+                for column in range(size):
+                    exponents.bend[at, row, column] = -0.5 * matrix[row, column]
     for row in range(arms, size):
         constant += vector[row] * transitions.start[row - arms]
         for column in range(arms, size):
