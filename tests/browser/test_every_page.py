@@ -43,6 +43,9 @@ def test_a_narrow_table_can_be_scrolled_by_itself(opened, log):
     page.wait_for_selector(".rows-box")
     page.wait_for_function("(box => box.scrollWidth > box.clientWidth)(document.querySelector('.rows-box'))")  # styled
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    box = page.locator(".rows-box")
+    beginning, _ = box.screenshot(), box.evaluate("box => { box.style.setProperty('--shade', 'transparent'); }")
+    assert box.screenshot() != beginning  # the edge is shaded: there is more
 
 
 def test_targets_are_large_enough_for_a_finger(opened, log):
