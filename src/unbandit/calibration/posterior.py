@@ -34,7 +34,7 @@ LONG = 16  # times as many particles as users get, in what stands for an exact s
 LONG_RUNS = 60
 
 SECONDS = 0.4  # about, of an arm of a posterior
-SLOW = {"klucb": 2, "klucb:level=round": 4, "ucbv": 4, "thompson:noise=bernoulli": 5}
+SLOW = {"thompson:noise=bernoulli": 5}
 """Rules whose posterior takes several times as long as others', and about how many times."""
 
 NUMBERS = (

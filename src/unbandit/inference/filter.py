@@ -21,6 +21,7 @@ from unbandit.kernels.smc.late import filter_late_index
 from unbandit.kernels.smc.leader import filter_leader, leader_chances, no_twist
 from unbandit.kernels.smc.outlook import filter_outcomes
 from unbandit.kernels.smc.randomised import filter_randomised
+from unbandit.kernels.smc.successes import filter_successes
 from unbandit.kernels.smc.twist import filter_twisted
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
@@ -267,7 +268,11 @@ class CloudFilter:
                 given = rule.parameters(horizon), reading, cloud, turns, rule.uses_round, ties, shifts, most_relaxed
                 return pulls, filter_late_index(*given), reading.round
             compares_all = rule.uses_round or self.there is not None
-            died = filter_index(rule.parameters(horizon), reading, cloud, compares_all, ties, shifts, most_relaxed)
+            parameters = rule.parameters(horizon)
+            if belief.bernoulli:
+                died = filter_successes(parameters, reading, cloud, compares_all, ties, most_relaxed)
+            else:
+                died = filter_index(parameters, reading, cloud, compares_all, ties, shifts, most_relaxed)
             return pulls, died, reading.round
         assert isinstance(rule, RandomisedRule)
         if self.follows_leader:

@@ -1,4 +1,4 @@
-"""Filter the hidden rewards behind an index rule's actions, looking ahead.
+"""Filter the hidden normal rewards behind an index rule's actions, looking ahead.
 
 An index rule decides without randomness, so a guess at a reward is either right or impossible. What the rest of the
 record says about it is known in advance: until arm `a` is pulled again, its index is compared with every other arm's,
@@ -9,6 +9,8 @@ order decide; arms never pulled again lie below all others. Two arms are compare
 
 Within a stretch of one arm the proposal is twisted towards the mean that its end requires; each particle carries a
 factor, roughly the probability that a random walk crosses in time, which is divided out at the next step.
+
+Rewards of 0 and 1 are filtered in `successes`.
 """
 
 import math
@@ -36,19 +38,9 @@ from unbandit.kernels.smc.cloud import (
     resample,
     uniform,
 )
-from unbandit.kernels.smc.proposal import log_twist, no_ones, one_more, reservoir, truncated_normal, twisted_proposal
+from unbandit.kernels.smc.proposal import log_twist, truncated_normal, twisted_proposal
 
 MOST_REDRAWN = 32  # with more arms than this, last rewards are not redrawn
-MOST_REMEMBERED = 4_000_000  # the largest number of indices remembered within a step
-
-
-class Memo(NamedTuple):
-    """Indices computed within a step: many particles agree on an arm's number of ones, and an index may be slow."""
-
-    own: Numbers  # by other arm and reward sum: the index of the arm pulled when the two are next compared
-    other: Numbers  # likewise of the other arm
-    own_step: Integers  # the step (from 1) in which each was computed
-    other_step: Integers
 
 
 class ComparisonState(NamedTuple):
@@ -59,11 +51,8 @@ class ComparisonState(NamedTuple):
     next_round: Integers  # per arm: of its next pull; `NEVER`, or `NONE` before its state is first compared
     index: Numbers  # per particle and arm, where the index ignores the round
     floor: Numbers  # per particle: the largest index of the arms that are never pulled again
-    floor_arm: Integers  # per particle: that arm
-    memo: Memo  # for rewards of 0 and 1
     last_round: Integers  # per arm: the last one in which it can be pulled
     uses_round: bool  # whether the rule's index depends on the round; all arms are compared, also where some are gone
-    random_ties: bool  # whether the rule breaks ties at random
 
 
 class LastRewards(NamedTuple):
@@ -77,14 +66,9 @@ class LastRewards(NamedTuple):
 class Pull(NamedTuple):
     """A step in the making."""
 
-    step: int
-    arm: int
     after: int  # the arm's pulls after the step
-    next_round: int
     hidden: int  # the number of unknown rewards
     known: float  # the observer's rewards of the arm before them
-    upper: int  # the arm that is pulled next just before this one will be, or `NONE`
-    lower: int  # the arm that is pulled next just after this one will be, or `NONE`
 
 
 @compiled
@@ -97,15 +81,13 @@ def filter_index(
     record costs no more than the rounds up to there.
     """
     number, arms = cloud.sums.shape
-    belief, sums, past, bernoulli = cloud.belief, cloud.sums, cloud.past, cloud.belief.bernoulli
+    belief, sums, past = cloud.belief, cloud.sums, cloud.past
     pulls, next_round = np.zeros(arms, np.int64), np.full(arms, NONE)
     index, log_twists = np.full((number, arms), np.nan), np.zeros(number)
-    floor, floor_arm = np.full(number, -math.inf), np.full(number, np.int64(arms))
-    memo = _memo(arms, steps.rewards.size + 2 if bernoulli else 0)
-    gone = steps.spans.last
-    state = ComparisonState(sums, pulls, next_round, index, floor, floor_arm, memo, gone, uses_round, random_ties)
+    floor, gone = np.full(number, -math.inf), steps.spans.last
+    state = ComparisonState(sums, pulls, next_round, index, floor, gone, uses_round)
     last = LastRewards(np.full((number, arms), math.inf), np.zeros((number, arms)), np.zeros(arms, np.bool_))
-    redraws = not bernoulli and arms <= MOST_REDRAWN
+    redraws = arms <= MOST_REDRAWN
     mark, relaxed_steps = 0, 0
     for step in range(steps.arm.size):
         arm, own_round, left, binding = steps.arm[step], steps.next_round[step], steps.left[step], steps.binding[step]
@@ -117,8 +99,8 @@ def filter_index(
             _lower_caps(parameters, steps, state, last, step)
         prior, after = prior_of(belief, arm), pulls[arm] + steps.count[step]
         known, hidden = cloud.before[arm] + pulls[arm] + seen, steps.count[step] - seen
-        upper, lower = _neighbours(next_round, arm, own_round)
-        pull = Pull(step, arm, after, own_round, hidden, known, upper, lower)
+        upper, lower = neighbours(next_round, arm, own_round)
+        pull = Pull(after, hidden, known)
         for particle in range(number):
             base, drawn_by = sums[particle, arm], uniform(cloud.rng, PARTICLES, step, particle)
             total = past[particle, arm] + base
@@ -126,7 +108,7 @@ def filter_index(
             log_twists[particle] = 0.0
             # Bounds of the sum of the hidden rewards, by all comparisons until the arm is pulled again.
             low, high = -math.inf, math.inf
-            if binding and not bernoulli:
+            if binding:
                 if uses_round:
                     low, high = _all_bounds(parameters, sums, pulls, next_round, gone, particle, arm, own_round, after)
                 else:
@@ -139,11 +121,7 @@ def filter_index(
                 low, high = low * after - base, high * after - base
             # Proposal within the bounds, and its weight: w *= P(low < x < high).
             relaxed = False
-            if bernoulli:
-                gained, log_mass, relaxed = _propose_ones(
-                    parameters, state, prior, pull, binding, particle, total, drawn_by
-                )
-            elif hidden == 0:
+            if hidden == 0:
                 gained, log_mass, relaxed = 0.0, 0.0, max(low, -high) > 0.0
                 if relaxed:
                     log_mass = penalty(max(low, -high) / prior.sigma)
@@ -167,15 +145,9 @@ def filter_index(
             last.cap[particle, arm] = math.inf
             # New index of the arm; the largest one of arms never pulled again is the floor.
             if binding and not uses_round:
-                if bernoulli:
-                    own = sums[particle, arm]
-                    value = _remembered(parameters, memo.own, memo.own_step, arm, own, after, 1, step)
-                else:
-                    value = index_value(parameters, sums[particle, arm] * (1.0 / after), after, 1)
-                index[particle, arm] = value
-                higher = value > floor[particle] or (value == floor[particle] and arm < floor_arm[particle])
-                if own_round == NEVER and higher:
-                    floor[particle], floor_arm[particle] = value, arm
+                index[particle, arm] = index_value(parameters, sums[particle, arm] * (1.0 / after), after, 1)
+                if own_round == NEVER:
+                    floor[particle] = max(floor[particle], index[particle, arm])
         pulls[arm] = after
         last.single[arm] = hidden == 1
         if binding:
@@ -191,7 +163,6 @@ def filter_index(
             inherit(log_twists, cloud.ancestors)
             inherit(index, cloud.ancestors)
             inherit(floor, cloud.ancestors)
-            inherit(floor_arm, cloud.ancestors)
             inherit(last.cap, cloud.ancestors)
             inherit(last.drawn, cloud.ancestors)
             if redraws and left == 0:
@@ -238,26 +209,6 @@ def propose_twisted(
     return gained, log_mass + twist.log_weight + headway, headway + log_twist(twist, gained, goal)
 
 
-@called
-def _propose_ones(
-    parameters: Any, state: ComparisonState, prior: ArmPrior, pull: Pull, binding: bool, particle: int, total: float,
-    drawn_by: float,
-) -> tuple[float, float, bool]:  # fmt: skip
-    """Propose how many of the hidden rewards were 1, among the numbers that fit."""
-    hidden, base = pull.hidden, state.sums[particle, pull.arm]
-    ones, zeros = prior.first + total, prior.second + pull.known - total
-    mass, drawn, chance = 0.0, 0, no_ones(ones, zeros, hidden)
-    for outcome in range(hidden + 1):
-        if outcome > 0:
-            chance = one_more(chance, outcome, ones, zeros, hidden)
-        fits = not binding or _fits(parameters, state, pull, particle, base + outcome)
-        if fits and chance > 0.0:
-            drawn, drawn_by, mass = reservoir(drawn, drawn_by, mass, outcome, chance)
-    if mass > 0.0:
-        return float(drawn), math.log(mass), False
-    return float(hidden if drawn_by * (ones + zeros) < ones else 0), penalty(0.0), True
-
-
 @inlined
 def penalty(off: float) -> float:
     """Return the log weight of a particle that misses its interval by `off` deviations.
@@ -301,64 +252,13 @@ def _all_bounds(
 
 
 @inlined
-def _fits(parameters: Any, state: ComparisonState, pull: Pull, particle: int, total: float) -> bool:
-    """Return whether a reward sum agrees with every comparison until the arm is pulled again."""
-    arm, step, own_round, ties, memo = pull.arm, pull.step, pull.next_round, state.random_ties, state.memo
-    if state.uses_round:
-        for other in range(state.pulls.size):
-            other_round = state.next_round[other]
-            if other == arm or other_round == NONE or (other_round == NEVER and own_round == NEVER):
-                continue
-            at = min(own_round, other_round)
-            if at > state.last_round[arm] or at > state.last_round[other]:
-                continue
-            key = arm if at == own_round else other  # compared at its own next turn, it has one index for all others
-            value = _remembered(parameters, memo.own, memo.own_step, key, total, pull.after, at, step)
-            held, pulls = state.sums[particle, other], state.pulls[other]
-            its = _remembered(parameters, memo.other, memo.other_step, other, held, pulls, at, step)
-            first, second = wins(value, arm, its, other, ties), wins(its, other, value, arm, ties)
-            if not (second if other_round < own_round else first):
-                return False
-        return True
-    value = _remembered(parameters, memo.own, memo.own_step, arm, total, pull.after, 1, step)
-    if pull.upper != NONE and not wins(state.index[particle, pull.upper], pull.upper, value, arm, ties):
-        return False
-    if pull.lower != NONE:
-        return wins(value, arm, state.index[particle, pull.lower], pull.lower, ties)
-    if own_round != NEVER and state.floor[particle] > -math.inf:
-        return wins(value, arm, state.floor[particle], state.floor_arm[particle], ties)
-    return True
-
-
-@inlined
 def wins(mine: float, arm: int, its: float, other: int, random_ties: bool) -> bool:
     """Return whether an index can win over another; equal ones go to the lower arm, or to any."""
     return mine > its or (mine == its and (random_ties or arm < other))
 
 
 @called
-def _memo(arms: int, sums: int) -> Memo:
-    """Allocate a memo; an empty one where it would be too large."""
-    shape = (arms, sums if arms * sums <= MOST_REMEMBERED else 0)
-    return Memo(np.empty(shape), np.empty(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
-
-
-@inlined
-def _remembered(
-    parameters: Any, values: Numbers, computed: Integers, other: int, total: float, pulls: int, at: int, step: int
-) -> float:
-    """Return the index of an arm with `total` ones, computed once per step."""
-    key = np.int64(total)
-    if values.shape[1] == 0:
-        return index_value(parameters, total * (1.0 / pulls), pulls, at)
-    if computed[other, key] != step + 1:
-        values[other, key] = index_value(parameters, total * (1.0 / pulls), pulls, at)
-        computed[other, key] = step + 1
-    return values[other, key]
-
-
-@called
-def _neighbours(next_round: Integers, arm: int, own_round: int) -> tuple[int, int]:
+def neighbours(next_round: Integers, arm: int, own_round: int) -> tuple[int, int]:
     """Return the arm whose next pull is the last before this one's, and that whose is the first after; else `NONE`.
 
     Arms never pulled again are no neighbours; an arm that is one itself has the last of the others.
@@ -410,14 +310,14 @@ def _recompute_indices(parameters: Any, state: ComparisonState) -> None:
     """Recompute every index, and the largest of the arms that are never pulled again."""
     sums, pulls, next_round = state.sums, state.pulls, state.next_round
     for particle in range(sums.shape[0]):
-        state.floor[particle], state.floor_arm[particle] = -math.inf, pulls.size
+        state.floor[particle] = -math.inf
         for arm in range(pulls.size):
             if next_round[arm] == NONE:
                 continue
             value = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], 1)
             state.index[particle, arm] = value
-            if next_round[arm] == NEVER and value > state.floor[particle]:
-                state.floor[particle], state.floor_arm[particle] = value, arm
+            if next_round[arm] == NEVER:
+                state.floor[particle] = max(state.floor[particle], value)
 
 
 @called

@@ -106,7 +106,7 @@ def filter_late_index(
         prior, after = prior_of(cloud.belief, arm), pulls[arm] + 1
         known = cloud.before[arm] + pulls[arm] + seen
         start[arm], end[arm] = step + 1, turns.arrival[step]
-        pull = Pull(step, arm, after, NEVER, 1 - seen, known, NONE, NONE)
+        pull = Pull(after, 1 - seen, known)
         for particle in range(number):
             base, drawn_by = sums[particle, arm], uniform(cloud.rng, PARTICLES, step, particle)
             total = cloud.past[particle, arm] + base
