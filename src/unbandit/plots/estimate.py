@@ -184,8 +184,11 @@ def demonstrations(estimate: Estimate, *, most: int | None = None, ax: Axes | No
             dot: Look = {"color": line.colour, "marker": line.marker}
             axes.plot(point[:, at], along, linestyle="none", markersize=layout.size(4.0), zorder=3, **dot)
             entries.append((dot | {"markersize": 5}, names[at]))
-        fewer = len(shown) < len(estimate.arms)
-        parts.put_key(axes, [*entries, *([({}, f"of {len(estimate.arms):,} arms")] * fewer)])
+        if len(shown) < len(estimate.arms):
+            entries.append(({}, f"of {len(estimate.arms):,} arms"))
+        if np.isfinite(low).any():
+            entries.append(({"color": SOFT, "linestyle": "-"}, f"{share(estimate.level)} interval"))
+        parts.put_key(axes, entries)
     return layout.drawn
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,22 +30,20 @@ def forest(answer: Population, *, ax: Any = None) -> Any:
     interval, the band the range of 95% of the population. On fewer axes that are given than there are parameters, the
     first of these are drawn.
     """
-    from matplotlib.figure import Figure
-
     people, count = len(answer.participants), len(answer.parameters)
     order = np.argsort(answer.intervals(0)[1], kind="stable")
     rows = max(people, FEWEST_ROWS) + POPULATION_ROWS
     inside = min(ROW * rows, TALLEST)
     named = parts.evenly(range(people), MOST_NAMED_ROWS).tolist()
     names = [short(answer.participants[order[place]], 9 if parts.is_narrow() else 18) for place in named]
-    left, right, gap, top, bottom = 0.2 + parts.text_width([*names, "population"]), 0.2, 0.25, 0.42, 0.5
+    left, right, gap, top, bottom = 0.2 + parts.text_width([*names, "population"]), 0.2, 0.4, 0.42, 0.5
     wide = parts.width()
     height, width = inside + top + bottom, (wide - left - right - gap * (count - 1)) / count
     with styled():
         places = [
             ((left + at * (width + gap)) / wide, bottom / height, width / wide, inside / height) for at in range(count)
         ]
-        figure = Figure(figsize=(wide, height), dpi=150)
+        figure = parts.own_figure(height)
         drawn = [figure.add_axes(place) for place in places] if ax is None else parts.given_axes(ax, count)
         for at, axes in enumerate(drawn):
             axes.set_axisbelow(True)
@@ -56,7 +55,7 @@ def forest(answer: Population, *, ax: Any = None) -> Any:
                     where: Look = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center_baseline"}
                     look: Look = {"fontsize": 8, "color": PALETTE["best"] if row >= people else INK}
                     axes.text(-0.08 / width, row, name, **where, **look)
-                _explain(axes)
+        _explain(drawn, f"pooled, {formatting.share(answer.level)} interval")
     return figure if ax is None else ax
 
 
@@ -90,14 +89,16 @@ def _draw_parameter(axes: Axes, answer: Population, at: int, order: NDArray[np.i
     axes.axhline(value.size - 0.2, color=parts.GRID, linewidth=0.8)
 
 
-def _explain(axes: Axes) -> None:
-    """Write the key."""
+def _explain(axes: Sequence[Axes], pooled: str) -> None:
+    """Write the key, above all axes that stand in the first row."""
+    first, last = axes[0].bbox, [each.bbox for each in axes if each.bbox.y0 == axes[0].bbox.y0][-1]
     parts.put_key(
-        axes,
+        axes[0],
         [
-            ({"color": PALETTE["estimated"], "marker": "o", "markersize": 4.5, "linestyle": "-"}, "pooled, interval"),
-            ({"color": SOFT, "marker": "o", "markersize": 4.5, "markerfacecolor": "white"}, "alone"),
+            ({"color": PALETTE["estimated"], "marker": "o", "markersize": 4.5, "linestyle": "-"}, pooled),
+            ({"color": SOFT, "marker": "o", "markersize": 4.5, "markerfacecolor": "white"}, "on their own"),
             ({"color": PALETTE["best"], "marker": "D", "markersize": 5, "linestyle": "-"}, "typical participant"),
             ({"color": PALETTE["best"], "linewidth": 7, "alpha": 0.15, "linestyle": "-"}, "95% of participants"),
         ],
+        (last.x1 - first.x0) / axes[0].figure.dpi,
     )

@@ -64,6 +64,7 @@ Numbers = NDArray[np.float64]
 
 Look = dict[str, Any]  # keyword arguments of Matplotlib that say how something is drawn
 
+OWN = "unbandit"  # label of figures that are not the caller's
 WIDE, NARROW = 7.2, 3.6  # widths of a figure with one panel, in inches: for a page, and for a phone
 _width: ContextVar[float] = ContextVar("width", default=WIDE)
 
@@ -137,18 +138,25 @@ def frame(
 
     Margins computed from the text they hold are faster than a layout engine, which draws twice.
     """
-    from matplotlib.figure import Figure
-
     if ax is not None:
         (axes,) = given_axes(ax, 1)
         axes.set_axisbelow(True)
         return cast("Figure", axes.figure), axes
     wide = width()
-    figure = Figure(figsize=(wide, height), dpi=150)
+    figure = own_figure(height)
     across, along = wide - left - right, height - top - bottom
     axes = figure.add_axes((left / wide, bottom / height, across / wide, along / height))
     axes.set_axisbelow(True)
     return figure, axes
+
+
+def own_figure(height: float) -> Figure:
+    """Return a figure of our own, which may grow, of a height in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width(), height), dpi=150)
+    figure.set_label(OWN)
+    return figure
 
 
 def given_axes(ax: Any, most: int) -> list[Axes]:
@@ -337,20 +345,23 @@ def text_width(texts: Sequence[str], size: float = 9.0) -> float:
     return max((sum(map(advance, text)) for text in texts), default=0.0) * size / 72
 
 
-def put_key(axes: Axes, entries: Sequence[tuple[Look, str]]) -> None:
-    """Explain above the axes, side by side, how something is drawn and what it means.
+def put_key(axes: Axes, entries: Sequence[tuple[Look, str]], room: float | None = None) -> None:
+    """Explain above the axes, side by side, how something is drawn and what it means; a figure of ours grows with it.
 
-    Faster than a legend, which is laid out by measuring it.
+    Faster than a legend, which is laid out by measuring it. Rows are as long as there is `room`, by default above the
+    axes: what is to the right of them has a heading of its own.
     """
     from matplotlib.lines import Line2D
 
     above, left, level = _inches_from(axes, 0, 1), 0.0, 0.15
-    room, rows = _size_of(axes)[0] + 0.05, [0]  # what is to the right of the axes has a heading of its own
+    room, rows = room or _size_of(axes)[0] + 0.05, [0]
     for _, meaning in entries:
-        long = 0.3 + text_width([meaning], 8.5)
-        rows.append(rows[-1] + (left > 0 and is_narrow() and left + long > room))
-        left = long + (left if rows[-1] == rows[-2] else 0.0)
+        long = 0.24 + text_width([meaning], 8.5)
+        rows.append(rows[-1] + (left > 0 and left + long > room))
+        left = long + 0.06 + (left if rows[-1] == rows[-2] else 0.0)
     left, level = 0.0, level + 0.2 * rows[-1]
+    if rows[-1] > 0 and axes.figure.get_label() == OWN:
+        _grow(cast("Figure", axes.figure), 0.2 * rows[-1])
     for at, (entry, meaning) in enumerate(entries):
         if rows[at + 1] > rows[at]:
             left, level = 0.0, level - 0.2
@@ -359,6 +370,15 @@ def put_key(axes: Axes, entries: Sequence[tuple[Look, str]]) -> None:
         text: Look = {"va": "center_baseline", "fontsize": 8.5, "color": INK, "transform": above}
         axes.text(left + 0.24, level, meaning, **text)
         left += 0.3 + text_width([meaning], 8.5)
+
+
+def _grow(figure: Figure, more: float) -> None:
+    """Make room at the top of a figure, in inches; its axes stay as large as they are."""
+    wide, high = figure.get_size_inches()
+    for axes in figure.axes:
+        left, bottom, across, along = axes.get_position().bounds
+        axes.set_position((left, bottom * high / (high + more), across, along * high / (high + more)))
+    figure.set_size_inches(wide, high + more)
 
 
 def put_remark(axes: Axes, *lines: str) -> None:
@@ -407,7 +427,7 @@ def put_demonstration(axes: Axes, demonstrations: Sequence[str], which: int) -> 
     """Write which demonstration is drawn, where there are several."""
     if len(demonstrations) > 1:
         name = f'demonstration "{short(demonstrations[which])}", {which + 1:,} of {len(demonstrations):,}'
-        if is_narrow():  # there is no room for both in the middle
+        if text_width([name], 7.5) + text_width([axes.get_xlabel()]) / 2 > _size_of(axes)[0] / 2:
             name = f'"{short(demonstrations[which], 16)}", {which + 1:,} of {len(demonstrations):,}'
             axes.set_xlabel(axes.get_xlabel(), loc="left")
         look: Look = {"fontsize": 7.5, "color": SOFT, "transform": _inches_from(axes, 1, 0)}

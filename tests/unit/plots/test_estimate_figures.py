@@ -211,3 +211,31 @@ def test_figures_for_a_phone_are_narrow_and_nothing_leaves_them():
         assert box.y0 <= needed.y0
         assert needed.y1 <= box.y1
     assert draw().get_size_inches()[0] == 7.2
+
+
+def extents(figure, *said):
+    figure.draw_without_rendering()
+    return [text.get_window_extent() for text in figure.findobj(Text) if text.get_text().startswith(said)]
+
+
+def test_a_long_key_goes_on_in_the_next_row_and_the_figure_grows():
+    names = [f"a rather long name {at}" for at in range(8)]
+    runs = UCB(alpha=0.25).demonstrate(Instance(np.linspace(1.0, 0.0, 8), 0.5), 300, runs=3, seed=1)
+    log = ActionLog.from_codes(runs.actions, names, offsets=runs.offsets)
+    figure = plots.demonstrations(answered(log))
+    (interval,), (best,), key = (extents(figure, each) for each in ("95% interval", "best", "a rather long name"))
+    needed = figure.get_tightbbox()
+    assert needed.x1 <= figure.get_size_inches()[0]
+    assert needed.y1 <= figure.get_size_inches()[1]
+    assert not any(each.overlaps(best) for each in (interval, *key))
+
+
+def test_what_is_written_below_small_axes_does_not_overlap():
+    from matplotlib.figure import Figure
+
+    log = UCB(alpha=0.25).demonstrate(Instance((1.0, 0.5), 0.5), 300, runs=2, seed=1)
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    for axes in figure.subplots(1, 3):
+        answered(log).plot(ax=axes)
+    for label, which in zip(extents(figure, "gap to"), extents(figure, '"1", 1 of 2'), strict=True):
+        assert not label.overlaps(which)
