@@ -13,6 +13,7 @@ import time
 
 import polars as pl
 import pytest
+from workbooks import xlsx
 
 import unbandit as ub
 from unbandit.reporting import pdf
@@ -227,6 +228,31 @@ def test_a_file_that_is_no_log_is_refused_kindly(client, data, words):
         assert words in text_of(response)
         assert "Traceback" not in response.text
         assert " --" not in text_of(response)
+
+
+@pytest.mark.parametrize("first", [[], [["who", "when"], ["me", "now"]]], ids=["blank", "notes"])
+def test_a_sheet_of_several_is_chosen_in_a_field(client, first):
+    rows = [["trial", "choice"], *([at, "AABC"[at % 4]] for at in range(1, 41))]
+    files = {"log": ("log.xlsx", xlsx(Notes=first, Choices=rows))}
+    looked = client.post("/look", files=files)
+    assert looked.status_code == 422
+    assert '<option value="Choices">' in looked.text
+    assert 'that sheet in the field "Sheet"' in text_of(looked)
+    again = client.post("/look", data={"sheet": "Choices"}, files=files)
+    assert (again.status_code, "40 rounds, 3 arms" in text_of(again)) == (200, True)
+    assert '<option value="Choices" selected>' in again.text
+    answer = estimated(client, files["log"][1], {**UCB, "sheet": "Choices"}, "log.xlsx")
+    assert "--sheet Choices" in text_of(answer)
+
+
+def test_a_sheet_that_is_not_there_marks_its_field(client):
+    files = {"log": ("log.xlsx", xlsx(one=[["arm"], ["A"], ["B"]], two=[["arm"], ["A"], ["B"]]))}
+    looked = client.post("/look", data={"sheet": "three"}, files=files)
+    assert looked.status_code == 422
+    assert 'Sheet : Expected a sheet of log.xlsx; got "three". It has "one", "two".' in text_of(looked)
+    assert re.search(r'<select id="field-sheet"[^>]*aria-invalid="true"', looked.text)
+    only = client.post("/look", files={"log": ("log.xlsx", xlsx(one=[["arm"], ["A"], ["B"]]))})
+    assert "field-sheet" not in only.text
 
 
 def test_a_long_field_where_no_file_belongs_is_refused(client):

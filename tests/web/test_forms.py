@@ -374,7 +374,7 @@ def test_a_wrong_simulation_is_refused_at_its_fields(form: dict[str, str], field
         ("prior", None, "--prior on the command line"),  # that of coefficients has a field, and a form of its own
         ("rule", "softmax:fit", '"fit" in the fields of the rule'),
         ("header", False, "a line of column names added above it"),
-        ("sheet", "NAME", "that sheet moved to the front"),
+        ("sheet", "NAME", 'that sheet in the field "Sheet"'),
     ],
 )
 def test_options_are_called_by_their_labels(name: str, value: Any, written: str) -> None:

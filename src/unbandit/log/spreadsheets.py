@@ -15,6 +15,18 @@ from unbandit.log.labels import listed
 from unbandit.log.sources import USUAL, Batch, Layout, Source
 
 
+def sheet_names(data: bytes) -> tuple[str, ...]:
+    """Return the names of the sheets of a spreadsheet; none where it cannot be read, which its source explains."""
+    try:
+        import fastexcel
+    except ImportError:
+        return ()
+    try:
+        return tuple(fastexcel.read_excel(data).sheet_names)
+    except (fastexcel.FastExcelError, pl.exceptions.PanicException):
+        return ()
+
+
 class SpreadsheetSource(Source):
     """A sheet of a spreadsheet on disk or in memory: the first one, or the one that the layout names.
 

@@ -47,6 +47,7 @@ def _fields(entries: list[dict[str, Any]]) -> tuple[Field, ...]:
 _TEXTS = tomllib.loads(resources.files("unbandit.web").joinpath("templates", "fields.toml").read_text("utf-8"))
 KNOWN, MORE, (POOL, PEOPLE) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool"))
 ARMS, DUPLICATES, BLANK = _fields(_TEXTS["arms"])
+(SHEET,) = _fields(_TEXTS["sheet"])
 DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run"))
 COLUMNS: dict[str, list[str]] = _TEXTS["columns"]
 GROUPS: dict[str, list[str]] = _TEXTS["groups"]
@@ -66,10 +67,10 @@ def page_option(name: str, value: Any = None) -> str:
     """Write an option as the page does: the label of its field, and what to put there."""
     if name == "columns" and isinstance(value, dict) and value:
         return " and ".join(_in_field(COLUMNS.get(role, (role,))[0], column) for role, column in value.items())
-    if name == "header":  # the page has no field for it, nor for the sheet: both follow on "read the file with"
+    if name == "header":  # the page has no field for it; this and the sheet follow on "read the file with"
         return "a line of column names added above it"
     if name == "sheet":
-        return "that sheet moved to the front"
+        return f'that sheet in the field "{SHEET.label}"'
     if name == "rule" and isinstance(value, str) and value.endswith((":fit", ",fit")):
         return '"fit" in the fields of the rule'
     labels = {field.name: field.label for field in (*KNOWN, POOL, PEOPLE, *MORE)}
@@ -151,7 +152,7 @@ class ReadAs(NamedTuple):
     """How a file is to be read, as far as it was said.
 
     Its columns, all its arms, what rows with one name mean, and what becomes of rows without a choice; whether there
-    are features by which a learner chose, and in which columns.
+    are features by which a learner chose, and in which columns; and the sheet of a spreadsheet.
     """
 
     columns: Mapping[str, str] | None = None
@@ -160,11 +161,12 @@ class ReadAs(NamedTuple):
     contexts: bool | None = None
     features: tuple[str, ...] = ()
     blank: Blank = None
+    sheet: str | None = None
 
     @property
     def plain(self) -> dict[str, Any]:
         """Return what a log without features is read with."""
-        return {"columns": self.columns, "arms": self.arms, "duplicates": self.duplicates, "blank": self.blank}
+        return {name: getattr(self, name) for name in ("columns", "arms", "duplicates", "blank", "sheet")}
 
 
 def read_columns(form: Mapping[str, str]) -> ReadAs:
@@ -186,11 +188,13 @@ def read_columns(form: Mapping[str, str]) -> ReadAs:
     errors |= wrong
     if errors:
         raise FieldErrors(errors)
+    sheet = form.get(SHEET.name, "") or None
     if not contexts:
-        return ReadAs(named or None, arms, given.get("duplicates") or None, contexts, blank=given.get("blank") or None)
+        duplicates, blank = (given.get(name) or None for name in ("duplicates", "blank"))
+        return ReadAs(named or None, arms, duplicates, contexts, blank=blank, sheet=sheet)
     ticked = [key.removeprefix(FEATURE) for key, value in form.items() if key.startswith(FEATURE) and value in ON]
     features = dict.fromkeys((*ticked, *(name for name in _comma_separated(form.get(FEATURES.name, "")) if name)))
-    return ReadAs(named or None, arms, None, True, tuple(features))
+    return ReadAs(named or None, arms, None, True, tuple(features), sheet=sheet)
 
 
 def _arms(text: str, errors: dict[str, str]) -> list[str] | None:

@@ -38,10 +38,12 @@ def home(examples: Iterable[Example], limits: Limits) -> str:
 
 def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     """Return what was understood of a log, and the form that asks for the rest."""
+    if seen.wrong:
+        errors = {**errors, seen.wrong: str(seen.problem)}
     if seen.contexts:
         return _context_preview(seen, form, errors)
     columns = _column_fields(seen)
-    columns += (forms.CONTEXTS,) if columns else ()
+    columns += (forms.CONTEXTS,) if columns and seen.columns else ()
     several = any(role == "demonstration" for role, _ in seen.roles)
     known = forms.KNOWN + ((forms.POOL, forms.PEOPLE) if several else ())
     more = forms.MORE if several else (forms.POOL, *forms.MORE)
@@ -136,8 +138,9 @@ def _environment() -> Environment:
 
 def _column_fields(seen: Preview) -> tuple[Field, ...]:
     """Return a field for the column of each role, one for the arms and one for rows with one name."""
+    sheet = _sheet_field(seen)
     if not seen.columns or seen.example:
-        return ()
+        return sheet
     roles = {role: _cut(column) for role, column in seen.roles}
     fields = []
     for role, (called, about) in forms.COLUMNS.items():
@@ -152,7 +155,17 @@ def _column_fields(seen: Preview) -> tuple[Field, ...]:
         none = () if role == "arm" else ((forms.NO_COLUMN, "no column"),)
         choices = (first, *none, *((column, _cut(column)) for column in seen.columns))
         fields.append(Field(f"column.{role}", called, about, kind="choice", choices=choices))
-    return (*fields, forms.ARMS) if seen.contexts else (*fields, forms.ARMS, forms.BLANK, forms.DUPLICATES)
+    arms = (forms.ARMS,) if seen.contexts else (forms.ARMS, forms.BLANK, forms.DUPLICATES)
+    return (*sheet, *fields, *arms)
+
+
+def _sheet_field(seen: Preview) -> tuple[Field, ...]:
+    """Return the field for the sheet of a spreadsheet that has several."""
+    if len(seen.sheets) < 2 or len(seen.sheets) > COLUMNS_LISTED:
+        return (forms.SHEET,) if seen.sheets else ()
+    first, *others = seen.sheets
+    named = (("", f"the first: {_cut(first)}"), *((sheet, _cut(sheet)) for sheet in others))
+    return (replace(forms.SHEET, kind="choice", choices=named),)
 
 
 def _is_wide(seen: Preview) -> bool:

@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from unbandit.contexts import ContextLog
 from unbandit.contexts.table import ContextTable, holds_offers
 from unbandit.errors import LogError, Notice, ParameterError, first_line
-from unbandit.formatting import counted, label, size
+from unbandit.formatting import capitalise, counted, label, size
 from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
-from unbandit.log.formats import ARROW, ARROW_STREAM, open_bytes
+from unbandit.log.formats import ARROW, ARROW_STREAM, SPREADSHEET, open_bytes
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
-from unbandit.log.sources import BROKEN_GZIP, GZIP, unreadable
+from unbandit.log.sources import BROKEN_GZIP, GZIP, Layout, unreadable
+from unbandit.log.spreadsheets import sheet_names
 from unbandit.web.examples import EXAMPLES, Example
-from unbandit.web.forms import ReadAs
+from unbandit.web.forms import SHEET, ReadAs, page_option
 from unbandit.web.jobs import Limits
 from unbandit.web.problems import page_text
 
@@ -83,6 +84,8 @@ class Preview:
     carried: str = ""  # the file itself, as text for a form field
     example: str = ""
     contexts: bool = False  # whether a learner chose by features
+    sheets: tuple[str, ...] = ()  # of a spreadsheet that has several
+    wrong: str = ""  # the name of the field that the problem is about, where it is one
 
 
 def form_text(data: bytes) -> str:
@@ -150,8 +153,9 @@ def read_contexts(upload: Upload, reading: ReadAs, limits: Limits) -> tuple[Cont
 
 def _context_log(data: bytes, upload: Upload, reading: ReadAs) -> ContextLog:
     return ContextLog.from_bytes(
-        data, features=reading.features, name=upload.name, columns=reading.columns, arms=reading.arms
-    )
+        data, features=reading.features, name=upload.name, columns=reading.columns, arms=reading.arms,
+        sheet=reading.sheet,
+    )  # fmt: skip
 
 
 def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
@@ -167,7 +171,9 @@ def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
         sent = upload.bytes(limits)
         seen = replace(seen, carried=upload.carried or form_text(sent))
         data = _unpack_limited(sent, upload.name, limits)
-        table = open_bytes(data, upload.name)
+        sheets = sheet_names(data) if data.startswith(SPREADSHEET) else ()
+        seen = replace(seen, sheets=sheets if len(sheets) > 1 else ())
+        table = open_bytes(data, upload.name, Layout(reading.sheet))
         names = table.names
         seen = replace(seen, columns=tuple(names[:MOST_COLUMNS]), columns_left_out=max(len(names) - MOST_COLUMNS, 0))
         places: dict[str, tuple[int, ...]] = {}
@@ -189,6 +195,8 @@ def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
             return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, **reading.plain))
         return _with_contexts(seen, _context_log(data, upload, reading)) if reading.features else seen
     except (LogError, ParameterError) as error:
+        if seen.sheets and isinstance(error, ParameterError) and error.parameter == SHEET.name:
+            return replace(seen, problem=capitalise(error.said(page_option)), wrong=SHEET.name)
         return replace(seen, problem=page_text(error))
 
 

@@ -179,11 +179,12 @@ def _origin(name: str, data: bytes, rule: str | None, options: Mapping[str, Any]
     """Return where a report comes from: the file, and the command that reads it the same way."""
     named = linear_rule_or_family if reading.contexts else rule_or_family
     first = [] if rule is None else ["--rule", str(named(rule))]
-    columns, arms, duplicates, blank = reading.plain.values()
+    columns, arms, duplicates, blank, sheet = reading.plain.values()
     words = ["--columns", _comma_list([f"{role}={column}" for role, column in columns.items()])] if columns else []
     words += ["--arms", _comma_list(arms)] if arms else []
     words += ["--duplicates", duplicates] if duplicates else []
     words += ["--blank", blank] if blank else []
+    words += ["--sheet", sheet] if sheet else []
     command = f"{command_line(name, first, options)} {shlex.join(words)}".rstrip()
     return {"source": LogSource.of_bytes(name, data), "command": command}
 
