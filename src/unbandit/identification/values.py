@@ -24,17 +24,19 @@ from unbandit.inference.clouds import one_look_ahead
 from unbandit.inference.draws import draws_between
 from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import BetaPrior, belief_of
-from unbandit.inference.surface import evidence_density, narrowed, spread_quantiles
+from unbandit.inference.surface import WINDOW, evidence_density, narrowed, spread_quantiles
 
 DRAWS = 1_000  # per cloud, of values and for simulations
 PARTICLES = 200  # per cloud, unless their number was given; where a cloud collapses, as many as a posterior has
 MOST_GUESSES = 3  # sets of parameters per rule that are checked
 SMALLEST_SHARE = 0.02  # of a rule's probability, from which on a set of its parameters is probable
-MOST_RULES, MOST_CHEAP = 5, 9  # values of a rule's unknown parameter that are averaged; of one whose filter is quick
+MOST_LINES = 5  # combinations of a rule's other parameters
+MOST_RULES, MOST_CHEAP = 3, 9  # values of a rule's unknown parameter that are averaged; of one whose filter is quick
 LINE_HEAT = Heat(None, 150, 24, 2, quick=True)  # for the evidence of more values of a parameter
 WIDE, FEWEST_WIDE = 0.2, 3  # deviation of the parameter's logarithm, from which on at least so many values are averaged
 MOST_ERROR = 2.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
 FINE, ENOUGH, ANEW = 5, 6, 9  # such values at a time, those near the top that are enough, and from scratch
+PRECISE, ENOUGH_PRECISE = 0.1, 4  # errors of evidences of which fewer are enough
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96
@@ -143,7 +145,7 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
         lines.setdefault(own, []).append(guess)
     most = MOST_CHEAP if _is_quick(candidate.guesses[0].rule) else MOST_RULES
     probable: list[ParameterLine] = []
-    for line in sorted(lines.values(), key=lambda line: -sum(guess.share for guess in line))[:MOST_RULES]:
+    for line in sorted(lines.values(), key=lambda line: -sum(guess.share for guess in line))[:MOST_LINES]:
         share = sum(guess.share for guess in line)
         if share < SMALLEST_SHARE:
             continue
@@ -167,7 +169,9 @@ def _along(
     request: IdentificationRequest, line: Sequence[Guess], axis: str, count: int
 ) -> tuple[list[Demonstrator], ParameterCurve] | None:
     """Return equally likely values, the central ones first, and their curve; None where it is too sharp."""
-    first, errors = line[0].rule, {(math.log(getattr(guess.rule, axis)),): guess.evidence.error for guess in line}
+    first = line[0].rule
+    errors: dict[tuple[float, ...], float]
+    errors = {(math.log(getattr(guess.rule, axis)),): guess.evidence.error for guess in line}
 
     def rule_at(x: float) -> Demonstrator:
         return type(first)(**(first.model_dump() | {axis: math.exp(x)}))
@@ -185,8 +189,11 @@ def _along(
         anew = np.linspace(places[0][0], places[-1][0], ANEW).tolist()
         places = [(x, evidence(np.array([x]), 1)) for x in anew]
     known: dict[tuple[float, ...], float] = {(x,): value for x, value in places}
-    xs, values = narrowed(evidence, known, np.array([x for x, _ in places]), FINE, ENOUGH)
-    if len(xs) < ENOUGH:
+    top = max(known.values())
+    precise = np.median([errors.get(x, 0.0) for x, value in known.items() if value > top - WINDOW]) < PRECISE
+    enough = ENOUGH_PRECISE if precise else ENOUGH
+    xs, values = narrowed(evidence, known, np.array([x for x, _ in places]), FINE, enough)
+    if len(xs) < enough:
         return None
     error = float(np.median([errors.get(x, 0.0) for x in map(tuple, xs.tolist())]))
     at, density = evidence_density(xs, values, min(error, MOST_ERROR))

@@ -47,6 +47,7 @@ STARTS = 4  # paths of a small cloud from which climbs to probable paths begin
 OUTLOOK_FEWEST, OUTLOOK_PER_ARM = 600, 60  # particles at least, and per arm, where clouds look around paths
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
 LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
+GLANCE = 25  # particles up to which the ways that they may look ahead are tried once, not twice
 MANY_LEADERS, LEADER_PARTICLES = 8, 6_000  # arms of such a rule that need twice as many, and up to how many they do
 
 
@@ -304,7 +305,8 @@ def _towards_meetings(
     twists = twist_leaders(rule, task.belief, steps, chances, max(task.horizons), task.known_rewards())
     straight = replace(task, particles=min(task.particles, PILOT_PARTICLES), keep_paths=False)
     tried = [straight, *(replace(straight, twists=(each,)) for each in twists)]
-    found = np.array([[log_evidence_of(each.run(clouds + at)) for at in (1, 2)] for each in tried if twists])
+    times = (1, 2) if task.particles > GLANCE else (1,)
+    found = np.array([[log_evidence_of(each.run(clouds + at)) for at in times] for each in tried if twists])
     found[np.isnan(found)] = -math.inf
     if not twists or found.min(axis=1).argmax() == 0:
         return task, ()

@@ -22,6 +22,7 @@ Numbers = NDArray[np.float64]
 
 CLOUDS = 3  # of an evidence near the top; their differences show the Monte-Carlo error
 ROUNDS = 5  # grids after the first, at most
+ALONE = 3  # lines in turn around a single place that explains the log, after which no closer one is tried
 WINDOW, LEAST = 8.0, 25.0  # nats below the top, up to which values count, and to which smaller ones are cut
 DENSE, WITHIN = 401, 5  # places along one number at which its density is known, and along each side of a cell of two
 MOST_VARIANCE = 1.0  # of the surface, as far as it widens the density
@@ -49,10 +50,11 @@ def narrowed(
     `known` has what was computed before, at least the ends. Lines have about `fine` places, and are not narrowed any
     further after `enough` of them lie near the top; `again` corrects the first one. Returns all places between the
     outermost ones within the window below the top, (places, 1), and their log evidences; none where no place explains
-    the log.
+    the log. Where lines around a single place that does find no other, none closer by is tried.
     """
-    values = dict(known)
+    values, alone = dict(known), 0
     for turn in range(ROUNDS + 1):
+        before = sum(value > -math.inf for value in values.values())
         for x in sorted(line.tolist(), key=lambda x: abs(x - line.mean())):
             if (x,) not in values:
                 values[x,] = evidence(np.array([x]), 1 if turn == 0 else CLOUDS)
@@ -63,7 +65,9 @@ def narrowed(
             return np.empty((0, 1)), np.empty(0)
         near = [x for (x,), value in values.items() if value > top - WINDOW]
         least, most = min(near), max(near)
-        if turn == ROUNDS or ((turn > 0 or known) and len(near) >= enough):
+        found = sum(value > -math.inf for value in values.values())
+        alone = alone + 1 if found == before == 1 else 0
+        if turn == ROUNDS or alone == ALONE or ((turn > 0 or known) and len(near) >= enough):
             break
         low = max((x for (x,) in values if x < least), default=least)
         high = min((x for (x,) in values if x > most), default=most)
