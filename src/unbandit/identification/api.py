@@ -15,7 +15,7 @@ from unbandit import checks
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration
 from unbandit.estimators.posterior import settled_prior
-from unbandit.formatting import joined, short_numbers
+from unbandit.formatting import joined, quoted, short_numbers
 from unbandit.identification.candidates import (
     STEP,
     Candidate,
@@ -65,6 +65,7 @@ ONE_NUMBER = (
     "left it: which of them did is not in the log."
 )
 
+LATE_AFTER_OPENING, LATE_PULLS = 5, 50  # rounds per arm, after an opening of all others and otherwise
 SURPRISES = 5  # the number of surprising rounds that are named
 
 
@@ -144,12 +145,37 @@ def identify(
         threads=None if threads is None else checks.threads(threads),
     )
     considered, notes = candidates_for(candidates, noise, record, lines=True)
+    notes = [*notes, *late_arms(record)]
     if progress is not None:
         progress("Identifying the rule")
     answer = interruptible(_answer, replace(request, alone=len(considered) == 1), considered, warnings, notes)
     for notice in answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return answer
+
+
+def late_arms(log: ActionLog) -> list[Notice]:
+    """Say which arm first appears late: it may not have been there before, which `identify` cannot be told.
+
+    An arm is late in every demonstration that pulled it: after an opening of all others, or after very many rounds.
+    """
+    firsts, number = np.asarray(log.tallied("counts").counted[1]), len(log.arms)
+    after = firsts > LATE_AFTER_OPENING * number
+    others = np.count_nonzero((firsts > 0) & ~after, axis=1)
+    opened = (others > 1) & (np.where(after, 0, firsts).max(axis=1) == others)
+    late = (after & opened[:, None]) | (firsts > LATE_PULLS * number)
+    marked = np.flatnonzero(late.any(axis=0) & (late | (firsts == 0)).all(axis=0))
+    if not marked.size:
+        return []
+    when = [int(firsts[late[:, at], at].min()) for at in marked]
+    arm, round = min(zip((log.arms[at] for at in marked), when, strict=True), key=lambda pair: pair[1])
+    more = f" (and {marked.size - 1} more after it)" if marked.size > 1 else ""
+    text = (
+        f"Arm {quoted(arm)} first appears in round {round:,}{more}. `identify` takes every arm to have been there from "
+        f"the first round. If it was not, name the rule in `estimate` and give the arm's first round with "
+        f"{option('availability')}."
+    )
+    return [Notice("late-arm", text, round=round, arm=arm)]
 
 
 def _answer(
@@ -168,8 +194,9 @@ def _answer(
                 f"{one.name}: {(each.reason or '').rstrip('.')}"
                 for one, each in zip(candidates, evidences, strict=True)
             ]
+            late = "".join(f" {notice.text}" for notice in notes if notice.code == "late-arm")
             raise NotIdentifiable(
-                f"None of {len(candidates)} candidates can have made this log. {'; '.join(reasons[:3])}.",
+                f"None of {len(candidates)} candidates can have made this log. {'; '.join(reasons[:3])}.{late}",
                 count=len(candidates),
                 remedy=NEXT,
             )
