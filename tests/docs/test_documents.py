@@ -14,6 +14,7 @@ from documents_shown import DRAWN, EXACT, ROOT, Block, alike, blocks, run_page
 
 import unbandit as ub
 from unbandit.demonstrators.index import IndexRule
+from unbandit.reporting.page import GLOSSARY, VERDICTS
 
 unbandit = shell.unbandit
 
@@ -240,3 +241,11 @@ def test_a_page_that_shows_what_it_does_not_print_fails(tmp_path, unbandit, capf
     assert blocks(wrong) == [Block("python", "print('gap 0.5')\n", "", 1), Block("text", "gap 0.7\n", "", 5)]
     with pytest.raises(AssertionError, match="is not in"):
         run_page(wrong, unbandit, capfd)
+
+
+def test_the_glossary_has_every_word_that_reports_explain_in_order():
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in (DOCS / "glossary.md").read_text("utf-8").splitlines()]
+    listed = [row for row in rows[rows.index("term") + 2 :] if row]
+    assert listed == sorted(listed)
+    terms = {term for row in listed for term in row.split(", ")}
+    assert {*GLOSSARY, *VERDICTS, "check", "cloud", "evidence", "population", "shrinkage"} <= terms

@@ -51,7 +51,7 @@ WORDS = {
     "first one.",
     "ruled out": "A candidate that cannot have made the log, hardly ever makes one like it, or has a probability below "
     "0.001.",
-    "gap": GLOSSARY["gap"],
+    **{word: GLOSSARY[word] for word in ("gap", "p", "sigma", "prior")},
     "is the best": "The probability that the arm is the best of all, averaged over the rules that are still probable.",
 }
 

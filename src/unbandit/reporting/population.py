@@ -24,6 +24,8 @@ MOST_PARTICIPANTS = 200  # of more, the first ones are listed
 MOST_ARMS = 50  # likewise
 
 WORDS = {
+    "population": "All who might have taken part. The participants are some of them, and show how common each value of "
+    "a parameter is.",
     "typical value": "The population's median: half of the participants have less, half more.",
     "two thirds of them": "Where about two thirds of the participants lie, in the unit of the parameter: within one "
     "spread of the typical value. Where the participants may hardly differ, it is the widest such range.",
@@ -36,6 +38,7 @@ WORDS = {
     "alone": "What the choices of that participant say without the others.",
     "shrinkage": "By how much, on average, pooled values are nearer to the centre than those alone. Near 100% what is "
     "shown for a participant is the population, near 0% it is the participant's own.",
+    "prior": "What is taken to be known about the arms' means before any choice is seen.",
 }
 
 
