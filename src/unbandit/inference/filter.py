@@ -21,7 +21,7 @@ from unbandit.kernels.smc.late import filter_late_index
 from unbandit.kernels.smc.leader import filter_leader, leader_chances, no_twist
 from unbandit.kernels.smc.outlook import filter_outcomes
 from unbandit.kernels.smc.randomised import filter_randomised
-from unbandit.kernels.smc.successes import filter_successes
+from unbandit.kernels.smc.successes import filter_late_successes, filter_successes
 from unbandit.kernels.smc.twist import filter_twisted
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
@@ -263,13 +263,14 @@ class CloudFilter:
         if isinstance(rule, IndexRule):
             shifts, ties = rule.shifts and level, rule.ties == "random"
             most_relaxed = self._most_relaxed(reading.arm.size)
+            parameters, compares_all = rule.parameters(horizon), rule.uses_round or self.there is not None
             if rule.delay > 0:
-                turns = turns_of(reading, rule, arms)
-                given = rule.parameters(horizon), reading, cloud, turns, rule.uses_round, ties, shifts, most_relaxed
-                return pulls, filter_late_index(*given), reading.round
-            compares_all = rule.uses_round or self.there is not None
-            parameters = rule.parameters(horizon)
-            if belief.bernoulli:
+                given = parameters, reading, cloud, turns_of(reading, rule, arms), rule.uses_round, ties
+                if belief.bernoulli:
+                    died = filter_late_successes(*given, most_relaxed)
+                else:
+                    died = filter_late_index(*given, shifts, most_relaxed)
+            elif belief.bernoulli:
                 died = filter_successes(parameters, reading, cloud, compares_all, ties, most_relaxed)
             else:
                 died = filter_index(parameters, reading, cloud, compares_all, ties, shifts, most_relaxed)

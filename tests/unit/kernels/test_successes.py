@@ -10,12 +10,12 @@ import pytest
 import unbandit as ub
 from unbandit.inference.filter import new_cloud
 from unbandit.inference.prior import belief_of
-from unbandit.inference.steps import reading_of
+from unbandit.inference.steps import reading_of, turns_of
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.smc import successes
 from unbandit.kernels.smc.cloud import NEVER, NONE, PARTICLES, resample, uniform
 from unbandit.kernels.smc.index import absorb, penalty
-from unbandit.kernels.smc.successes import IndexTable, filter_successes, tabulate
+from unbandit.kernels.smc.successes import IndexTable, filter_late_successes, filter_successes, tabulate
 from unbandit.log.availability import availability_of
 
 PARTICLES_OF_A_CLOUD, HORIZON = 8, 24
@@ -42,7 +42,8 @@ def set_up(text, rounds=HORIZON, known=0, table=None, actions=None):
     past, marks = np.tile(before, (PARTICLES_OF_A_CLOUD, 1)), np.zeros(0, np.int64)
     cloud = new_cloud(belief, past, before, steps.arm.size, marks, 3, 0)
     compares_all = rule.uses_round or there is not None
-    return rule.parameters(HORIZON), steps, cloud, compares_all, rule.ties == "random", steps.arm.size
+    turns = (turns_of(steps, rule, 3),) if rule.delay > 0 else ()
+    return rule.parameters(HORIZON), steps, cloud, *turns, compares_all, rule.ties == "random", steps.arm.size
 
 
 def may_be_pulled(mine, arm, its, other, random_ties):
@@ -50,50 +51,66 @@ def may_be_pulled(mine, arm, its, other, random_ties):
 
 
 def rivals(steps, step, next_round, uses_round):
-    """Yield the arms with which the arm of a step is compared, and the round."""
+    """Yield the arms with which the arm of a step is compared, the round, and whether the other is pulled there."""
     arm, own = steps.arm[step], steps.next_round[step]
     waiting = sorted((other for other in range(3) if NONE < next_round[other] < NEVER and other != arm),
                      key=lambda other: next_round[other])  # fmt: skip
     sooner, later = [[other for other in waiting if (next_round[other] < own) == before] for before in (True, False)]
     never = [other for other in range(3) if next_round[other] == NEVER and other != arm and own != NEVER]
     if not uses_round:
-        yield from ((other, 1) for other in sooner[-1:] + (later[:1] or never))
+        yield from ((other, 1, other in sooner) for other in sooner[-1:] + (later[:1] or never))
         return
     for other in sooner + later + never:
         at = min(own, next_round[other])
         if at <= min(steps.spans.last[arm], steps.spans.last[other]):
-            yield other, at
+            yield other, at, other in sooner
 
 
-def filter_plainly(parameters, steps, cloud, uses_round, random_ties, most_relaxed):
-    """Do what `filter_successes` does, with every index evaluated on its own."""
+def late_rivals(steps, turns, step):
+    """Yield the same where rewards come late: all decisions for either arm from states that share both sample means."""
+    begins, ends = {}, {}
+    for at in range(step + 1):
+        begins[steps.arm[at]], ends[steps.arm[at]] = at + 1, turns.arrival[at]
+    arm = steps.arm[step]
+    for other in set(begins) - {arm}:
+        for state in range(max(begins[arm], begins[other]), len(turns.chosen)):
+            if state <= min(ends[arm], ends[other]) and turns.chosen[state] in (arm, other):
+                yield other, state + turns.delay + 1, turns.chosen[state] == other
+
+
+def filter_plainly(parameters, steps, cloud, *rest):
+    """Do what the kernels do, with every index evaluated on its own."""
+    turns, (uses_round, random_ties, most_relaxed) = rest[:-3], rest[-3:]
     pulls, next_round, relaxed_steps = [0] * 3, [NONE] * 3, 0
 
-    def index(arm, successes, count, at):
+    def index(successes, count, at):
         return index_value(parameters, successes * (1.0 / count), count, at)
 
     def shares_largest(sums, arm, at):
         there = [other for other in range(3) if steps.spans.first[other] <= at <= steps.spans.last[other]]
-        own = index(arm, sums[arm], pulls[arm], at)
-        return sum(index(other, sums[other], pulls[other], at) == own for other in there)
+        own = index(sums[arm], pulls[arm], at)
+        return sum(index(sums[other], pulls[other], at) == own for other in there)
 
     for step, arm in enumerate(steps.arm.tolist()):
-        if random_ties and steps.decides[step]:
+        decided, now = (turns[0].chosen[step], step + turns[0].delay + 1) if turns else (arm, steps.round[step])
+        if random_ties and (decided != NONE if turns else steps.decides[step]):
             for particle, sums in enumerate(cloud.sums):
-                cloud.log_weights[particle] -= math.log(shares_largest(sums, arm, steps.round[step]))
+                cloud.log_weights[particle] -= math.log(shares_largest(sums, decided, now))
         seen = absorb(steps, cloud, step)
         after, hidden = pulls[arm] + int(steps.count[step]), int(steps.count[step]) - seen
-        compared = list(rivals(steps, step, next_round, uses_round)) if steps.binding[step] else []
+        if turns:
+            compared = list(late_rivals(steps, turns[0], step))
+        else:
+            compared = list(rivals(steps, step, next_round, uses_round)) if steps.binding[step] else []
         for particle, sums in enumerate(cloud.sums):
             total = cloud.past[particle, arm] + sums[arm]
             a, b = 1.5 + total, 1.0 + cloud.before[arm] + pulls[arm] + seen - total
             chances = {}
             for outcome in range(hidden + 1):
                 fits = True
-                for other, at in compared:
-                    mine = index(arm, sums[arm] + outcome, after, at)
-                    its = index(other, sums[other], pulls[other], at)
-                    if next_round[other] < steps.next_round[step]:
+                for other, at, is_others_turn in compared:
+                    mine, its = index(sums[arm] + outcome, after, at), index(sums[other], pulls[other], at)
+                    if is_others_turn:
                         fits = fits and may_be_pulled(its, other, mine, arm, random_ties)
                     else:
                         fits = fits and may_be_pulled(mine, arm, its, other, random_ties)
@@ -142,6 +159,18 @@ def test_tables_draw_what_single_evaluations_draw(text, known):
 def test_arms_are_compared_while_both_are_there(text):
     table = {"2": (5, None), "0": (None, 9)}
     assert_equal_clouds(filter_successes.py_func, set_up(text, table=table), set_up(text, table=table))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "klucb:delay=3", "klucb:level=round,delay=2", "bayes-ucb:delay=1,batch=2", "ucb:scale=0.3,ties=random,delay=4",
+        "ucbv:exploration=0.3,delay=2",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("known", [0, 4])
+def test_rewards_that_come_late_are_drawn_by_tables_too(text, known):
+    assert_equal_clouds(filter_late_successes.py_func, set_up(text, known=known), set_up(text, known=known))
 
 
 @pytest.mark.parametrize("text", ["klucb", "ucb:scale=0.5,batch=4,initial=2"])

@@ -1,4 +1,4 @@
-"""Filter the hidden rewards behind the actions of an index rule that learns of its rewards late.
+"""Filter the hidden normal rewards behind the actions of an index rule that learns of its rewards late.
 
 A step is the arrival of a reward. With a `delay` of `d`, the decision of round `t` is made from the *state* after
 `t - d - 1` arrivals. An arm's sample mean stays for all states from one arrival of its rewards to the next; in the
@@ -6,6 +6,8 @@ meantime there may be several decisions, for the arm or against it. Two arms are
 them in the states that their present sample means share; each new reward is proposed from the interval that these
 comparisons leave. Where the index grows with the round, the first and the last of these decisions are compared: in
 between, the difference of two indices grows or falls.
+
+Rewards of 0 and 1 are filtered in `successes`.
 """
 
 import math
@@ -19,13 +21,11 @@ from unbandit.kernels.smc.cloud import (
     NEVER,
     NONE,
     PARTICLES,
-    ArmPrior,
     Cloud,
     Steps,
     gibbs_level,
     inherit,
     keep_sums,
-    posterior_success,
     prior_of,
     resample,
     uniform,
@@ -39,7 +39,6 @@ from unbandit.kernels.smc.index import (
     propose_twisted,
     redraw,
     sample_mean,
-    wins,
 )
 
 
@@ -66,7 +65,6 @@ class SharedStates(NamedTuple):
     start: Integers  # per arm: the first state with its sample mean
     end: Integers  # and the last one
     uses_round: bool  # whether the rule's index depends on the round
-    random_ties: bool  # whether the rule breaks ties at random
 
 
 class PastBounds(NamedTuple):
@@ -88,13 +86,13 @@ def filter_late_index(
     Arguments as for `filter_index`.
     """
     number, arms = cloud.sums.shape
-    sums, bernoulli = cloud.sums, cloud.belief.bernoulli
+    sums = cloud.sums
     pulls, start, end = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.full(arms, NEVER)
     log_twists = np.zeros(number)
-    state = SharedStates(sums, pulls, start, end, uses_round, random_ties)
+    state = SharedStates(sums, pulls, start, end, uses_round)
     bounds = (np.full((number, arms), -math.inf), np.full((number, arms), math.inf))
     past = PastBounds(*bounds, np.zeros((number, arms)), np.zeros(arms, np.bool_))
-    redraws = not bernoulli and arms <= MOST_REDRAWN
+    redraws = arms <= MOST_REDRAWN
     mark, relaxed_steps = 0, 0
     for step in range(steps.arm.size):
         arm, left = steps.arm[step], steps.left[step]
@@ -113,29 +111,24 @@ def filter_late_index(
             log_weight = -log_twists[particle]  # the twisting factor of the previous step is divided out
             log_twists[particle] = 0.0
             relaxed, gained, log_mass = False, 0.0, 0.0
-            if bernoulli:
-                gained, log_mass, relaxed = _propose_one(
-                    parameters, state, turns, prior, arm, particle, seen == 1, known, total, drawn_by
+            low, high = _bounds(
+                parameters, sums, pulls, start, end, turns.first, turns.last, turns.delay, uses_round, particle, arm,
+                after,
+            )  # fmt: skip
+            low, high = low * after - base, high * after - base
+            if seen == 1:
+                relaxed = max(low, -high) > 0.0
+                if relaxed:
+                    log_mass = penalty(max(low, -high) / prior.sigma)
+            elif left > 0:  # within a stretch: twisted towards the mean at which the rival takes over
+                rival, at = steps.rival[step], steps.rival_round[step]
+                value = index_value(parameters, sample_mean(sums, pulls, particle, rival), pulls[rival], at)
+                goal = mean_value(parameters, value, after + left, at)
+                gained, log_mass, log_twists[particle] = propose_twisted(
+                    prior, pull, base, total, low, left, goal, drawn_by, cloud.table
                 )
             else:
-                low, high = _bounds(
-                    parameters, sums, pulls, start, end, turns.first, turns.last, turns.delay, uses_round, particle,
-                    arm, after,
-                )  # fmt: skip
-                low, high = low * after - base, high * after - base
-                if seen == 1:
-                    relaxed = max(low, -high) > 0.0
-                    if relaxed:
-                        log_mass = penalty(max(low, -high) / prior.sigma)
-                elif left > 0:  # within a stretch: twisted towards the mean at which the rival takes over
-                    rival, at = steps.rival[step], steps.rival_round[step]
-                    value = index_value(parameters, sample_mean(sums, pulls, particle, rival), pulls[rival], at)
-                    goal = mean_value(parameters, value, after + left, at)
-                    gained, log_mass, log_twists[particle] = propose_twisted(
-                        prior, pull, base, total, low, left, goal, drawn_by, cloud.table
-                    )
-                else:
-                    gained, log_mass, relaxed = propose_normal(prior, pull, total, low, high, drawn_by, cloud.table)
+                gained, log_mass, relaxed = propose_normal(prior, pull, total, low, high, drawn_by, cloud.table)
             cloud.log_weights[particle] += log_weight + log_mass
             cloud.relaxed[step] += 1 if relaxed else 0
             sums[particle, arm] += gained
@@ -166,29 +159,11 @@ def filter_late_index(
     return 0
 
 
-@called
-def _propose_one(
-    parameters: Any, state: SharedStates, turns: Turns, prior: ArmPrior, arm: int, particle: int, is_known: bool,
-    known: float, total: float, drawn_by: float,
-) -> tuple[float, float, bool]:  # fmt: skip
-    """Propose a reward of 0 or 1, among those that fit."""
-    base = state.sums[particle, arm]
-    if is_known:
-        fits = _fits(parameters, state, turns, particle, arm, base)
-        return 0.0, 0.0 if fits else penalty(0.0), not fits
-    chance = posterior_success(prior, known, total)
-    one = chance if _fits(parameters, state, turns, particle, arm, base + 1.0) else 0.0
-    zero = 1.0 - chance if _fits(parameters, state, turns, particle, arm, base) else 0.0
-    if one + zero > 0.0:
-        return (1.0 if drawn_by * (one + zero) < one else 0.0), math.log(one + zero), False
-    return (1.0 if drawn_by < chance else 0.0), penalty(0.0), True
-
-
 # --- Comparisons ---
 
 
 @inlined
-def _later(last: Integers, arm: int, turn: int, final: int) -> int:
+def later_turn(last: Integers, arm: int, turn: int, final: int) -> int:
     """Return the last decision for an arm up to a state, if it comes after `turn`; otherwise `NEVER`."""
     later = last[min(final, last.shape[0] - 1), arm]
     return later if later > turn else NEVER
@@ -216,31 +191,8 @@ def _bounds(
                     low = max(low, bound)
                 else:
                     high = min(high, bound)
-                turn = _later(last, decided, turn, final) if uses_round else NEVER
+                turn = later_turn(last, decided, turn, final) if uses_round else NEVER
     return low, high
-
-
-@called
-def _fits(parameters: Any, state: SharedStates, turns: Turns, particle: int, arm: int, total: float) -> bool:
-    """Return whether a reward sum of an arm, with one reward more, agrees with the same decisions."""
-    after = state.pulls[arm] + 1
-    for other in range(state.pulls.size):
-        if other == arm or state.pulls[other] == 0:
-            continue
-        begin, final = max(state.start[arm], state.start[other]), min(state.end[arm], state.end[other])
-        mean, pulls = sample_mean(state.sums, state.pulls, particle, other), state.pulls[other]
-        for side in range(2):
-            decided = arm if side == 0 else other
-            turn = turns.first[begin, decided]
-            while turn <= final and turn != NEVER:
-                at = turn + turns.delay + 1
-                value = index_value(parameters, total * (1.0 / after), after, at)
-                its = index_value(parameters, mean, pulls, at)
-                mine = wins(value, arm, its, other, state.random_ties)
-                if not (mine if side == 0 else wins(its, other, value, arm, state.random_ties)):
-                    return False
-                turn = _later(turns.last, decided, turn, final) if state.uses_round else NEVER
-    return True
 
 
 @called
@@ -276,7 +228,7 @@ def _remember(parameters: Any, state: SharedStates, turns: Turns, past: PastBoun
                         past.high[particle, other] = min(past.high[particle, other], bound)
                     else:
                         past.low[particle, other] = max(past.low[particle, other], bound)
-                turn = _later(turns.last, decided, turn, step) if state.uses_round else NEVER
+                turn = later_turn(turns.last, decided, turn, step) if state.uses_round else NEVER
 
 
 # --- Gibbs moves ---

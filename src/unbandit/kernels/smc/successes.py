@@ -3,7 +3,8 @@
 The comparisons are those of `index`: until an arm is pulled again, its index is compared with every other arm's in the
 round in which the first of the two is pulled next. But all particles share the pull counts, so that an arm's index is a
 function of its number of successes, of which a cloud holds few: each comparison is a look at two tables. A reward is
-drawn among those that agree with all comparisons, and its particle weighted by their probability.
+drawn among those that agree with all comparisons, and its particle weighted by their probability. Where rewards come
+late, the comparisons are those of `late`, by the same tables.
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy as np
 
 from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled
 from unbandit.kernels.formula import index_value
-from unbandit.kernels.simulate_available import is_there
+from unbandit.kernels.simulate_available import Spans, is_there
 from unbandit.kernels.smc.cloud import (
     NEVER,
     NONE,
@@ -28,6 +29,7 @@ from unbandit.kernels.smc.cloud import (
     uniform,
 )
 from unbandit.kernels.smc.index import absorb, neighbours, penalty, wins
+from unbandit.kernels.smc.late import Turns, later_turn
 from unbandit.kernels.smc.proposal import no_ones, one_more, reservoir
 
 MOST_MARKED = 4_000_000  # particles times outcomes of a batch that are compared at once
@@ -71,7 +73,7 @@ def filter_successes(
     for step in range(steps.arm.size):
         arm = steps.arm[step]
         if random_ties and steps.decides[step]:
-            _weigh_ties(parameters, steps, cloud, pulls, own, its, tied, step)
+            _weigh_ties(parameters, cloud, steps.spans, pulls, own, its, tied, arm, steps.round[step])
         seen = absorb(steps, cloud, step)
         after, hidden = pulls[arm] + steps.count[step], steps.count[step] - seen
         known = cloud.before[arm] + pulls[arm] + seen
@@ -92,6 +94,45 @@ def filter_successes(
         pulls[arm] = after
         if steps.binding[step]:
             next_round[arm] = steps.next_round[step]
+        relaxed_steps += 1 if cloud.relaxed[step] == number else 0
+        if relaxed_steps > most_relaxed:
+            return step + 1
+        if not resample(cloud, step)[0]:
+            return step + 1
+        mark = keep_sums(cloud, step, mark)
+    return 0
+
+
+@compiled
+def filter_late_successes(
+    parameters: Any, steps: Steps, cloud: Cloud, turns: Turns, uses_round: bool, random_ties: bool, most_relaxed: int
+) -> int:
+    """Move a cloud through a demonstration, reward by reward; return 0, or the first step that no particle survives.
+
+    Arguments and end are those of `filter_late_index`.
+    """
+    (number, arms), size = cloud.sums.shape, steps.rewards.size + 1
+    pulls, start, end = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.full(arms, NEVER)
+    own = IndexTable(np.zeros(size), np.full(size, -1))
+    its = IndexTable(np.zeros(size), np.full(size, -1))
+    fits, tied = np.ones((number, 2), np.bool_), np.zeros(number, np.int64)
+    mark, relaxed_steps = 0, 0
+    for step in range(steps.arm.size):
+        arm, chosen = steps.arm[step], turns.chosen[step]
+        if random_ties and chosen != NONE:
+            _weigh_ties(parameters, cloud, steps.spans, pulls, own, its, tied, chosen, step + turns.delay + 1)
+        seen = absorb(steps, cloud, step)
+        known = cloud.before[arm] + pulls[arm] + seen
+        start[arm], end[arm] = step + 1, turns.arrival[step]
+        for particle in range(number):
+            fits[particle, 0] = fits[particle, 1] = True
+        candidates = Candidates(arm, pulls[arm] + 1, 2 - seen, 0, fits)
+        _compare_late(parameters, cloud, candidates, turns, pulls, start, end, own, its, uses_round, random_ties)
+        cloud.relaxed[step] = _draw(
+            cloud.sums, cloud.past, cloud.log_weights, fits, prior_of(cloud.belief, arm), arm, 1 - seen, known,
+            cloud.rng, step, 0, number,
+        )  # fmt: skip
+        pulls[arm] += 1
         relaxed_steps += 1 if cloud.relaxed[step] == number else 0
         if relaxed_steps > most_relaxed:
             return step + 1
@@ -166,6 +207,28 @@ def _compare(
 
 
 @called
+def _compare_late(
+    parameters: Any, cloud: Cloud, candidates: Candidates, turns: Turns, pulls: Integers, start: Integers,
+    end: Integers, own: IndexTable, its: IndexTable, uses_round: bool, random_ties: bool,
+) -> None:  # fmt: skip
+    """Mark the outcomes that agree with all decisions beside the present sample means of the others."""
+    arm, sums, number = candidates.arm, cloud.sums, cloud.sums.shape[0]
+    for other in range(pulls.size):
+        if other == arm or pulls[other] == 0:
+            continue
+        begin, final = max(start[arm], start[other]), min(end[arm], end[other])
+        for side in range(2):
+            decided = arm if side == 0 else other
+            turn = turns.first[begin, decided]
+            while turn <= final and turn != NEVER:
+                at = turn + turns.delay + 1 if uses_round else np.int64(1)
+                tabulate(parameters, own, sums, 0, number, arm, candidates.outcomes, candidates.after, at)
+                tabulate(parameters, its, sums, 0, number, other, 1, pulls[other], at)
+                _rule_out(sums, candidates, other, own.values, its.values, side == 1, random_ties)
+                turn = later_turn(turns.last, decided, turn, final) if uses_round else NEVER
+
+
+@called
 def tabulate(
     parameters: Any, table: IndexTable, sums: Numbers, first: int, last: int, arm: int, outcomes: int, pulls: int,
     at: int,
@@ -200,16 +263,16 @@ def _rule_out(
 
 @called
 def _weigh_ties(
-    parameters: Any, steps: Steps, cloud: Cloud, pulls: Integers, own: IndexTable, its: IndexTable, tied: Integers,
-    step: int,
+    parameters: Any, cloud: Cloud, spans: Spans, pulls: Integers, own: IndexTable, its: IndexTable, tied: Integers,
+    arm: int, now: int,
 ) -> None:  # fmt: skip
     """Where ties are broken at random, divide each weight by the number of arms that share the largest index."""
-    arm, now, sums, number = steps.arm[step], steps.round[step], cloud.sums, cloud.sums.shape[0]
+    sums, number = cloud.sums, cloud.sums.shape[0]
     tabulate(parameters, own, sums, 0, number, arm, 1, pulls[arm], now)
     for particle in range(number):
         tied[particle] = 1
     for other in range(pulls.size):
-        if other == arm or not is_there(steps.spans, other, now):
+        if other == arm or not is_there(spans, other, now):
             continue
         tabulate(parameters, its, sums, 0, number, other, 1, pulls[other], now)
         for particle in range(number):
