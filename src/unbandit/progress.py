@@ -8,6 +8,7 @@ not 0. Whoever waits looks at the first a few times per second, and sets the sec
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,8 @@ LINE_SECONDS = 10.0  # between two lines, where there is no terminal
 SECONDS_UNSAID = 2.0  # of a stage, before the time that it has taken is shown
 HOUR = 3_600.0
 
+COMPILING = " (compiling; usually only once)"  # after a stage, while that takes most of the time
+
 SWITCH = "UNBANDIT_PROGRESS"  # the environment variable that asks for progress without a terminal (on), or none (off)
 
 DONE, STOP = 0, 1  # the numbers in `Work.signals`
@@ -55,6 +58,8 @@ def compile_clock() -> Callable[[], float]:
             self.depth += 1
 
         def on_end(self, event: Any) -> None:
+            if self.depth == 0:  # begun before anyone listened
+                return
             self.depth -= 1
             self.seconds += 0.0 if self.depth else time.monotonic() - self.begun
 
@@ -230,7 +235,7 @@ class StageLine:
         self._is_shown = not is_quiet and _asked() is not False
         self._status: Status | None = console.status(stage) if self._is_shown and console.is_terminal else None
         self._begun = self._said = time.monotonic()
-        self._ended, self._first = threading.Event(), False
+        self._ended, self._first, self._compiling = threading.Event(), False, ""
 
     def __enter__(self) -> Self:
         self._token = _show.set(self.show)
@@ -249,11 +254,15 @@ class StageLine:
 
     def _tick(self) -> None:
         """Show the time that a stage has taken, and write a line now and then where there is no terminal."""
-        while not self._ended.wait(1.0 if self._status is not None else min(LINE_SECONDS, 1.0)):
+        every, compiled = 1.0 if self._status is not None else min(LINE_SECONDS, 1.0), _compiled()
+        while not self._ended.wait(every):
             now, passed = time.monotonic(), time.monotonic() - self._begun
+            before, compiled = compiled, _compiled()
+            self._compiling = COMPILING if compiled - before > every / 2 else ""
             text = self._text
             if text == self._stage and passed >= SECONDS_UNSAID:
                 text = f"{text}: {duration(passed)} so far"
+            text += self._compiling
             if self._status is not None:
                 self._status.update(text)
             elif now - self._said >= LINE_SECONDS:
@@ -269,7 +278,7 @@ class StageLine:
         is_new = stage != self._stage
         self._text = stage_text(stage, share, left)
         if self._status is not None and (share is not None or is_new):
-            self._status.update(self._text)
+            self._status.update(self._text + self._compiling)
         elif self._is_shown and _asked() and (is_new or not self._first):
             self._first = True
             self._said = time.monotonic()
@@ -277,6 +286,11 @@ class StageLine:
         if is_new:
             self._begun = time.monotonic()
         self._stage = stage
+
+
+def _compiled() -> float:
+    """Return the seconds that kernels were compiled for; 0 where there are none yet, which need not be loaded."""
+    return compile_clock()() if "numba" in sys.modules else 0.0
 
 
 def _asked() -> bool | None:

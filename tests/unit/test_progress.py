@@ -269,6 +269,22 @@ def test_without_a_terminal_a_line_is_written_now_and_then(monkeypatch):
     assert said[True] == ""
 
 
+def test_a_line_says_that_kernels_are_compiled(monkeypatch):
+    monkeypatch.setenv(progress.SWITCH, "")
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+    compiled = [100.0]  # what was compiled before does not count
+    monkeypatch.setattr(progress, "compile_clock", lambda: lambda: compiled[0])
+    out = io.StringIO()
+    with progress.StageLine(Console(file=out, width=100), "Reading"):
+        time.sleep(0.2)
+        assert progress.COMPILING not in out.getvalue()
+        compiled[0] = 200.0
+        until = time.monotonic() + 60
+        while f"Reading{progress.COMPILING}\n" not in out.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
+    assert f"Reading{progress.COMPILING}\n" in out.getvalue()
+
+
 @pytest.mark.parametrize(("asked", "kind"), [("on", progress.ProgressLines), ("off", progress.Progress), ("", None)])
 def test_studies_write_lines_where_they_are_asked_for(asked, kind, monkeypatch):
     monkeypatch.setenv(progress.SWITCH, asked)
