@@ -325,9 +325,8 @@ class CloudFilter:
         rule, reading = self.rule, self.readings[which]
         assert isinstance(rule, RandomisedRule)
         assert isinstance(reading, Steps)
-        died = filter_bernoulli(
-            log.successes, log.failures, reading, cloud, rule.batch, log.firsts[which], values, log.exponents
-        )
+        views, first = views_of(reading, rule), log.firsts[which]
+        died = filter_bernoulli(log.successes, log.failures, reading, views, cloud, first, values, log.exponents)
         if which == 0:
             cloud.increments[0] += log.log_start
         return np.bincount(reading.arm, minlength=cloud.sums.shape[1]), died, reading.round
@@ -382,10 +381,6 @@ class CloudFilter:
         """Return whether a kernel can compute a rule's probabilities from tables of Beta draws."""
         rule, rounds = self.rule, int(self.log.lengths.sum())
         if not (isinstance(rule, RandomisedRule) and rule.beta_prior is not None and self.belief.bernoulli):
-            return False
-        if rule.is_late:
-            return False
-        if self.there is not None:
             return False
         return rounds <= MOST_TABLED and _plays_as_declared(rule, "beta_prior")
 

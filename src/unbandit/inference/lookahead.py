@@ -72,8 +72,9 @@ def as_angles(
     assert rule.beta_prior is not None
     weight = sum(rule.beta_prior)
     normal = Thompson(
-        mean=_angle(rule.beta_prior[0] / weight), deviation=COIN / math.sqrt(weight), sigma=COIN, batch=rule.batch
-    )
+        mean=_angle(rule.beta_prior[0] / weight), deviation=COIN / math.sqrt(weight), sigma=COIN, batch=rule.batch,
+        delay=rule.delay,
+    )  # fmt: skip
     counted = belief.first + belief.second
     beliefs = Belief(False, np.asarray(_angle(belief.first / counted)), COIN**2 / counted, COIN)
     arm, rewards = (np.concatenate(each) for each in zip(*((each.arm, each.rewards) for each in readings), strict=True))

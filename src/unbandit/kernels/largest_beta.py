@@ -82,8 +82,11 @@ def _edge(a: float, b: float, direction: float) -> float:
 
 
 @called
-def _lay_panels(a_low: Numbers, b_low: Numbers, a_high: Numbers, b_high: Numbers) -> Numbers:
-    """Return places and weights of the nodes on which arms between two Beta distributions each are integrated."""
+def _lay_panels(a_low: Numbers, b_low: Numbers, a_high: Numbers, b_high: Numbers, among: Integers) -> Numbers:
+    """Return places and weights of the nodes on which arms between two Beta distributions each are integrated.
+
+    They begin where the distribution function of some arm `among` those that are compared is 0.
+    """
     arms = a_low.size
     work = np.empty((4, arms))
     first_centre, last_centre, counts, right = work[0], work[1], work[2], work[3]
@@ -92,8 +95,9 @@ def _lay_panels(a_low: Numbers, b_low: Numbers, a_high: Numbers, b_high: Numbers
         first_centre[arm], last_centre[arm] = math.log(a_low[arm] / b_low[arm]), math.log(a_high[arm] / b_high[arm])
         counts[arm] = max(a_low[arm] + b_low[arm], a_high[arm] + b_high[arm])
         right[arm] = _edge(a_high[arm], b_high[arm], 1.0)
-        y = max(y, _edge(a_low[arm], b_low[arm], -1.0))  # below it, some distribution function is 0
         upper = max(upper, right[arm])
+    for arm in among:
+        y = max(y, _edge(a_low[arm], b_low[arm], -1.0))  # below it, some distribution function is 0
     size, places, weights = 0, np.empty(256), np.empty(256)
     order, length = PANEL.shape[0], 1e3
     while y < upper:
@@ -148,11 +152,11 @@ def _is_nothing(a: float, b: float, norm: float, log_x: float, log_rest: float) 
 
 @called
 def lay_tables(
-    successes: float, failures: float, pulls: Integers, low: Integers, high: Integers, growth: float
+    successes: float, failures: float, pulls: Integers, low: Integers, high: Integers, growth: float, among: Integers
 ) -> BetaTables:
     """Return tables of Beta(successes + s, failures + n - s) for all arms, `s` from `low` to `high`.
 
-    They serve until an arm has been pulled `2 + growth sqrt(n)` times more.
+    They serve until an arm has been pulled `2 + growth sqrt(n)` times more, and to compare the arms in `among`.
     """
     arms = pulls.size
     expiry, top, base = np.empty(arms, np.int64), np.empty(arms, np.int64), np.empty(arms, np.int64)
@@ -163,7 +167,7 @@ def lay_tables(
         rows += top[arm] - low[arm] + 1
         ends[0, arm], ends[1, arm] = successes + low[arm], failures + expiry[arm] - low[arm]
         ends[2, arm], ends[3, arm] = successes + top[arm], failures + expiry[arm] - top[arm]
-    nodes = _lay_panels(ends[0], ends[1], ends[2], ends[3])
+    nodes = _lay_panels(ends[0], ends[1], ends[2], ends[3], among)
     size = nodes.shape[1]
     x, rest, log_x, log_rest = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     for at in range(size):
@@ -231,9 +235,12 @@ def pull_tables(tables: BetaTables, arm: int) -> None:
 
 
 @called
-def largest_by_tables(tables: BetaTables, successes: Integers, arm: int, chances: Numbers) -> None:
-    """Fill in for each particle the probability that an arm's draw is the largest; `successes` is (particles, arms)."""
-    arms, size = successes.shape[1], tables.x.size
+def largest_by_tables(tables: BetaTables, successes: Integers, arm: int, among: Integers, chances: Numbers) -> None:
+    """Fill in for each particle the probability that an arm's draw is the largest `among` some arms, its own too.
+
+    `successes` is (particles, arms).
+    """
+    size = tables.x.size
     heights, densities, weights = tables.heights.reshape(-1), tables.densities.reshape(-1), tables.weights
     begin, end, sure, product = tables.begin, tables.end, tables.sure, np.empty(size)
     base = tables.base - tables.low
@@ -244,7 +251,7 @@ def largest_by_tables(tables: BetaTables, successes: Integers, arm: int, chances
         place, offset = np.uint64(row * size + first), np.uint64(first)
         for at in range(length):
             product[np.uint64(at)] = weights[offset + np.uint64(at)] * densities[place + np.uint64(at)]
-        for other in range(arms):
+        for other in among:
             if other != arm:
                 row = base[other] + successes[particle, other]
                 place = np.uint64(row * size + first)
@@ -271,7 +278,7 @@ def _total(values: Numbers, number: int) -> float:
 @called
 def largest_of_betas(a: Numbers, b: Numbers, arm: int) -> float:
     """Return the probability that a draw from Beta(a[arm], b[arm]) is larger than one from each of the others."""
-    nodes, arms = _lay_panels(a, b, a, b), a.size
+    nodes, arms = _lay_panels(a, b, a, b, np.arange(a.size)), a.size
     norms, right, total = np.empty(arms), np.empty(arms), 0.0
     for each in range(arms):
         norms[each], right[each] = log_beta(a[each], b[each]), _edge(a[each], b[each], 1.0)

@@ -14,7 +14,7 @@ from unbandit.inference import twist
 from unbandit.inference.clouds import LookAhead, run_filters
 from unbandit.inference.filter import new_cloud
 from unbandit.inference.lookahead import BetaLog, as_angles, beta_log
-from unbandit.inference.steps import steps_of
+from unbandit.inference.steps import steps_of, views_of
 from unbandit.kernels.smc.bernoulli import filter_bernoulli
 from unbandit.kernels.smc.cloud import Belief
 from unbandit.kernels.smc.twist import Exponents
@@ -40,7 +40,7 @@ def evidence_of(steps, look, particles, name, function=filter_bernoulli):
     belief = Belief(True, np.full(3, 1.5), np.full(3, 1.0), 1.0)
     cloud = new_cloud(belief, np.zeros((particles, 3)), np.zeros(3), steps.arm.size, np.zeros(0, np.int64), 5, name)
     start = look.constant[0] if look.constant.size else 0.0  # all scores are 0
-    died = function(1.0, 2.0, steps, cloud, 1, 0, np.full(particles, start), look)
+    died = function(1.0, 2.0, steps, views_of(steps, RULE), cloud, 0, np.full(particles, start), look)
     assert died == 0
     return cloud.increments.sum() + start, cloud
 

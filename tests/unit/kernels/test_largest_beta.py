@@ -41,21 +41,24 @@ def every(a, b, arm, out):
 
 
 @numba.njit
-def walk(arms, rewards, successes, failures, out):
-    """Fill in the probability of each round's arm, for particles that get these rewards: (rounds, particles)."""
+def walk(arms, rewards, successes, failures, among, out):
+    """Fill in the probability of each round's arm, for particles that get these rewards: (rounds, particles).
+
+    It is compared with the arms in `among`.
+    """
     number, size = rewards.shape[1], arms.max() + 1
     wins, pulls = np.zeros((number, size), np.int64), np.zeros(size, np.int64)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    tables, laid = lay_tables(successes, failures, pulls, low, high, 1.0), 1
+    tables, laid = lay_tables(successes, failures, pulls, low, high, 1.0, among), 1
     for step in range(arms.size):
         arm = arms[step]
-        largest_by_tables(tables, wins, arm, out[step])
+        largest_by_tables(tables, wins, arm, among, out[step])
         wins[:, arm] += rewards[step]
         pulls[arm] += 1
         if pulls[arm] > tables.expiry[arm]:
             for each in range(size):
                 low[each], high[each] = wins[:, each].min(), wins[:, each].max()
-            tables = lay_tables(successes, failures, pulls, low, high, 1.0)
+            tables = lay_tables(successes, failures, pulls, low, high, 1.0, among)
             laid += 1
         else:
             pull_tables(tables, arm)
@@ -107,25 +110,32 @@ def test_all_arms_together_are_certain():
 
 
 @pytest.mark.parametrize(("successes", "failures"), [(1.0, 1.0), (0.1, 3.0)])
-@pytest.mark.parametrize("means", [[0.7, 0.65, 0.2], [1.0, 0.99, 0.5], [0.0, 0.02, 0.3, 0.3]])
-def test_tables_follow_a_cloud(successes, failures, means):
-    """Also for particles whose shares differ far more than those of a cloud, and that have no success or no failure."""
+@pytest.mark.parametrize(
+    ("means", "away"),
+    [([0.7, 0.65, 0.2], None), ([1.0, 0.99, 0.5], None), ([0.0, 0.02, 0.3, 0.3], None), ([0.9, 0.4, 0.2], 0)],
+)
+def test_tables_follow_a_cloud(successes, failures, means, away):
+    """Also for particles whose shares differ far more than those of a cloud, and that have no success or no failure.
+
+    An arm that is `away` is not compared, though its own tables reach further up than those of the others.
+    """
     rng, rounds, number = np.random.default_rng(2), 1_200, 8
+    among = np.array([arm for arm in range(len(means)) if arm != away])
     arms = rng.choice(len(means), rounds, p=np.array([8, *[1] * (len(means) - 1)]) / (7 + len(means)))
     shares = np.clip(np.array(means) + rng.normal(0, 0.2, (number, 1)), 0, 1)
     rewards = (rng.random((rounds, number)) < shares[:, arms].T).astype(np.int64)
     found = np.empty((rounds, number))
-    laid = walk(arms, rewards, successes, failures, found)
+    laid = walk(arms, rewards, successes, failures, among, found)
     assert 10 < laid < 300
     states = sorted({1, 2, 5, 17, *rng.integers(0, rounds, 60).tolist(), rounds - 1})
     a, b, arm, taken = [], [], [], []
     for step in states:
-        for particle in range(number):
+        for particle in range(number if arms[step] != away else 0):
             wins = np.array([rewards[:step, particle][arms[:step] == each].sum() for each in range(len(means))])
             pulls = np.bincount(arms[:step], minlength=len(means))
-            a.append(successes + wins)
-            b.append(failures + pulls - wins)
-            arm.append(arms[step])
+            a.append((successes + wins)[among])
+            b.append((failures + pulls - wins)[among])
+            arm.append(np.searchsorted(among, arms[step]))
             taken.append(found[step, particle])
     direct = np.empty(len(arm))
     every(np.array(a), np.array(b), np.array(arm), direct)

@@ -19,11 +19,13 @@ import math
 import numpy as np
 
 from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
-from unbandit.kernels.largest_beta import largest_by_tables, lay_tables, pull_tables
+from unbandit.kernels.largest_beta import BetaTables, largest_by_tables, lay_tables, pull_tables
+from unbandit.kernels.simulate_available import arms_there
 from unbandit.kernels.smc.cloud import (
     PARTICLES,
     Cloud,
     Steps,
+    Views,
     count_pulls,
     inherit,
     keep_sums,
@@ -99,22 +101,23 @@ def _expectations(
 
 @compiled
 def filter_bernoulli(
-    successes: float, failures: float, steps: Steps, cloud: Cloud, batch: int, first: int, values: Numbers,
+    successes: float, failures: float, steps: Steps, views: Views, cloud: Cloud, first: int, values: Numbers,
     exponents: Exponents,
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration; return 0, or the first round that no particle survives.
 
-    `successes` and `failures` are of the rule's prior. `first` is the demonstration's first round in the log, and
-    `values` has each particle's `log psi` there. Exponents of no rounds look at nothing. They have one coordinate per
-    arm, the score that the rule's success share stands for, and where what the observer knows differs from that
-    (several demonstrations, known rewards) as many angles of the observer's shares.
+    `successes` and `failures` are of the rule's prior, and `views` say which actions it draws from which state. `first`
+    is the demonstration's first round in the log, and `values` has each particle's `log psi` there. Exponents of no
+    rounds look at nothing. They have one coordinate per arm, the score that the rule's success share stands for, and
+    where what the observer knows differs from that (several demonstrations, known rewards) as many angles of the
+    observer's shares.
     """
     number, arms = cloud.sums.shape
     coordinates, looks = exponents.slope.shape[1], exponents.constant.size > 0
     observed = coordinates > arms
     wins, pulls = np.zeros((number, arms), np.int64), np.zeros(arms, np.int64)
-    low, high, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    tables = lay_tables(successes, failures, pulls, low, high, GROWTH)
+    counts, who, among = np.zeros(arms, np.int64), np.empty(arms, np.int64), np.arange(arms)
+    tables = _tables_of(successes, failures, pulls, wins, among)
     scores, after = np.zeros((coordinates, number)), np.zeros((4 if observed else 2, number))
     chances, log_chances, mean = np.empty(number), np.zeros(number), np.zeros(number)
     success, value_0, value_1 = np.empty(number), np.zeros(number), np.zeros(number)
@@ -131,14 +134,17 @@ def filter_bernoulli(
         at, arm, known = first + step, steps.arm[step], steps.rewards[step]
         hidden = math.isnan(known)
         # The probability of all actions drawn from this state.
-        judged = step >= steps.opening and (step - steps.opening) % batch == 0
+        there = arms_there(views.spans, views.decided[step], who) if views.judged[step] > 0 else 0
         for particle in range(number):
             log_chances[particle] = 0.0
-        if judged:
-            count_pulls(steps.arm, step, min(batch, steps.arm.size - step), counts)
-            for each in range(arms):
+        if there > 1:
+            count_pulls(steps.arm, views.first[step], views.judged[step], counts)
+            if not np.array_equal(among, who[:there]):
+                among = who[:there].copy()
+                tables = _tables_of(successes, failures, pulls, wins, among)
+            for each in among:
                 if counts[each] > 0:
-                    largest_by_tables(tables, wins, each, chances)
+                    largest_by_tables(tables, wins, each, among, chances)
                     for particle in range(number):
                         chance = chances[particle]
                         log_chances[particle] += counts[each] * math.log(chance) if chance > 0.0 else -math.inf
@@ -191,12 +197,7 @@ def filter_bernoulli(
                     scores[arms + arm, particle] = after[2 + reward, particle]
         pulls[arm] += 1
         if pulls[arm] > tables.expiry[arm]:
-            for each in range(arms):
-                low[each], high[each] = wins[0, each], wins[0, each]
-                for particle in range(1, number):
-                    low[each] = min(low[each], wins[particle, each])
-                    high[each] = max(high[each], wins[particle, each])
-            tables = lay_tables(successes, failures, pulls, low, high, GROWTH)
+            tables = _tables_of(successes, failures, pulls, wins, among)
         else:
             pull_tables(tables, arm)
         if mark < cloud.marks.size and cloud.marks[mark] == step:
@@ -204,6 +205,17 @@ def filter_bernoulli(
             mark = keep_sums(cloud, step, mark)
     _take_sums(cloud, wins)
     return 0
+
+
+@called
+def _tables_of(successes: float, failures: float, pulls: Integers, wins: Integers, among: Integers) -> BetaTables:
+    """Lay tables for all numbers of successes that particles have."""
+    low, high = wins[0].copy(), wins[0].copy()
+    for particle in range(1, wins.shape[0]):
+        for arm in range(pulls.size):
+            low[arm] = min(low[arm], wins[particle, arm])
+            high[arm] = max(high[arm], wins[particle, arm])
+    return lay_tables(successes, failures, pulls, low, high, GROWTH, among)
 
 
 @called
