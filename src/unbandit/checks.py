@@ -189,7 +189,7 @@ def path(name: str, value: object) -> None:
 
 
 def by_arm(name: str, value: object, every: Sequence[str] = (), since: str = "") -> None:
-    """Check numbers by arm, of `every` arm that is named, which is asked for `since` something is so; None for none."""
+    """Check numbers by arm: a mapping, or None. `every` names arms that must be in it, and `since` says why."""
     if value is not None and not isinstance(value, Mapping):
         refusal = f"expected arms with their means; got {brief(value)}."
         raise ParameterError(refusal, parameter=name, value=value, remedy='Write them as {"B": 0.4}.')

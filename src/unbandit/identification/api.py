@@ -14,7 +14,7 @@ import numpy as np
 from unbandit import checks
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration
-from unbandit.estimators.posterior import settled_prior
+from unbandit.estimators.posterior import LATE_PULLS, settled_prior
 from unbandit.formatting import joined, quoted, short_numbers
 from unbandit.identification.candidates import (
     STEP,
@@ -65,7 +65,7 @@ ONE_NUMBER = (
     "left it: which of them did is not in the log."
 )
 
-LATE_AFTER_OPENING, LATE_PULLS = 5, 50  # rounds per arm, after an opening of all others and otherwise
+LATE_AFTER_OPENING = 5  # rounds per arm after which an arm is late, where all others were opened
 SURPRISES = 5  # the number of surprising rounds that are named
 
 
@@ -145,7 +145,7 @@ def identify(
         threads=None if threads is None else checks.threads(threads),
     )
     considered, notes = candidates_for(candidates, noise, record, lines=True)
-    notes = [*notes, *late_arms(record)]
+    notes = [*notes, *appeared_late(record)]
     if progress is not None:
         progress("Identifying the rule")
     answer = interruptible(_answer, replace(request, alone=len(considered) == 1), considered, warnings, notes)
@@ -154,7 +154,7 @@ def identify(
     return answer
 
 
-def late_arms(log: ActionLog) -> list[Notice]:
+def appeared_late(log: ActionLog) -> list[Notice]:
     """Say which arm first appears late: it may not have been there before, which `identify` cannot be told.
 
     An arm is late in every demonstration that pulled it: after an opening of all others, or after very many rounds.
@@ -171,11 +171,11 @@ def late_arms(log: ActionLog) -> list[Notice]:
     arm, round = min(zip((log.arms[at] for at in marked), when, strict=True), key=lambda pair: pair[1])
     more = f" (and {marked.size - 1} more after it)" if marked.size > 1 else ""
     text = (
-        f"Arm {quoted(arm)} first appears in round {round:,}{more}. `identify` takes every arm to have been there from "
-        f"the first round. If it was not, name the rule in `estimate` and give the arm's first round with "
+        f"Arm {quoted(arm)} first appears in round {round:,}{more}. `identify` assumes that every arm was available "
+        f"from the first round. If it was not, name the rule in `estimate` and give the arm's first round with "
         f"{option('availability')}."
     )
-    return [Notice("late-arm", text, round=round, arm=arm)]
+    return [Notice("appeared-late", text, round=round, arm=arm)]
 
 
 def _answer(
@@ -194,7 +194,7 @@ def _answer(
                 f"{one.name}: {(each.reason or '').rstrip('.')}"
                 for one, each in zip(candidates, evidences, strict=True)
             ]
-            late = "".join(f" {notice.text}" for notice in notes if notice.code == "late-arm")
+            late = "".join(f" {notice.text}" for notice in notes if notice.code == "appeared-late")
             raise NotIdentifiable(
                 f"None of {len(candidates)} candidates can have made this log. {'; '.join(reasons[:3])}.{late}",
                 count=len(candidates),

@@ -190,6 +190,8 @@ def _along(
         places = [(x, evidence(np.array([x]), 1)) for x in anew]
     known: dict[tuple[float, ...], float] = {(x,): value for x, value in places}
     top = max(known.values())
+    if top == -math.inf:
+        return None
     precise = np.median([errors.get(x, 0.0) for x, value in known.items() if value > top - WINDOW]) < PRECISE
     enough = ENOUGH_PRECISE if precise else ENOUGH
     xs, values = narrowed(evidence, known, np.array([x for x, _ in places]), FINE, enough)

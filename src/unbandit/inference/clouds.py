@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.inference.filter import (
     CloudCollapsed,
     CloudFilter,
@@ -18,7 +18,15 @@ from unbandit.inference.filter import (
     systematic,
 )
 from unbandit.inference.leader import can_meet, twist_leaders
-from unbandit.inference.lookahead import BetaLog, as_angles, beta_log, has_outlook, outlooks_of, reward_paths
+from unbandit.inference.lookahead import (
+    BetaLog,
+    as_angles,
+    beta_log,
+    has_outlook,
+    outlooks_of,
+    reward_paths,
+    suits_angles,
+)
 from unbandit.inference.steps import number_of_steps, opening_chance, reading_of, work_of
 from unbandit.inference.twist import TwistedLog, can_twist, laplace_evidence, predict_log, twist_log
 from unbandit.kernels.compile import Numbers
@@ -35,8 +43,9 @@ QUICK_PER_ARM, MOST_FEWEST = 100, 1_000  # particles per arm at least, where a p
 PILOT_PARTICLES = 200  # of clouds that see no action before its round, beside those that look ahead
 TWIST_PARTICLES = 100  # of the clouds that show which Gaussian approximation of the hidden path is best
 ELIMINATED, ELIMINATION_WORK = 10, 10_000_000  # particles per squared arm of an elimination rule, and their most work
-BETAS_SHARE, BETAS_PER_ARM, MOST_BETAS = 1.0, 50, 2_000  # of this number, per arm at least, and the most of Beta draws
+BETAS_PER_ARM, MOST_BETAS = 50, 2_000  # particles per arm at least, and the most, of Beta draws
 BETAS_STRAIGHT = 65  # times as many over the number of arms, where these clouds do not look ahead
+SUCCESSES_SHARE = 4  # times as many for index rules that see rewards of 0 and 1, whose indices are tabulated
 AGREE = 2.0  # log evidence within which small clouds by two approximations agree, so that both must be good
 CLEARLY_MORE = 1.0  # log evidence by which clouds must be ahead that do not look at the future
 NEARLY_AS_GOOD = 0.5  # log evidence by which an approximation may be behind the best, and still serve half the clouds
@@ -125,11 +134,13 @@ def run_filters(
     if particles is None and isinstance(rule, EliminationRule):  # resampling forgets arms that went
         most = min(MOST_PARTICLES, ELIMINATION_WORK // max(1, sum(map(work_of, readings))))
         number = max(number, min(ELIMINATED * len(log.arms) ** 2, most))
+    if particles is None and isinstance(rule, IndexRule) and belief.bernoulli:
+        number = min(SUCCESSES_SHARE * number, MOST_PARTICLES)
     task = CloudFilter(
         log, rule, belief, tuple(horizons), tuple(readings), number, seed, keep_paths, relaxing, there=there
     )
     steps = [reading for reading in readings if isinstance(reading, Steps)]
-    if isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms), betas=task.draws_betas):
+    if isinstance(rule, RandomisedRule) and can_twist(rule, steps, len(log.arms), betas=_has_angles(task)):
         look_ahead = look_ahead or _look_ahead(task, rule, steps, clouds)
         if particles is None:
             number = _twisted_particles(number, rule, len(log.arms), ahead=bool(look_ahead.twists))
@@ -157,11 +168,11 @@ def run_filters(
 
 
 def _twisted_particles(number: int, rule: RandomisedRule, arms: int, *, ahead: bool) -> int:
-    """Return the default number of particles of a rule that can look at the whole log, if they do or do not."""
+    """Return the default number of particles of a rule that can look at the whole log, with or without that look."""
     if rule.beta_prior is not None:
         if not ahead:
-            return int(max(BETAS_STRAIGHT / arms, BETAS_SHARE) * number)
-        return max(min(int(BETAS_SHARE * number), MOST_BETAS), min(BETAS_PER_ARM * arms, MOST_FEWEST))
+            return int(max(BETAS_STRAIGHT / arms, STRAIGHT_SHARE) * number)
+        return max(min(number, MOST_BETAS), min(BETAS_PER_ARM * arms, MOST_FEWEST))
     if not ahead:
         return number
     fewest = min(max(FEWEST_PARTICLES, QUICK_PER_ARM * arms * rule.quick), MOST_FEWEST)
@@ -201,6 +212,11 @@ def _look_ahead(task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clo
         if not isinstance(pilot, CloudCollapsed) and abs(log_evidence_of(pilot) - worse[best]) < CLOSE:
             return LookAhead(chosen, by_round(pilot))
     return LookAhead(chosen, predict_log(normal, approximations[0], read, horizon))
+
+
+def _has_angles(task: CloudFilter) -> bool:
+    """Return whether a filter of Beta draws can look ahead by angles."""
+    return task.draws_betas and isinstance(task.rule, RandomisedRule) and suits_angles(task.rule, task.belief)
 
 
 def _as_normal(
@@ -255,7 +271,7 @@ def _whole_log(
     readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), 1, seed, keep_paths=False)
-    return (task if can_twist(rule, steps, len(log.arms), betas=task.draws_betas) else None), steps
+    return (task if can_twist(rule, steps, len(log.arms), betas=_has_angles(task)) else None), steps
 
 
 def _around_paths(

@@ -22,6 +22,7 @@ from unbandit.kernels.smc.outlook import Outlook, innovations_of, play_path, sol
 from unbandit.kernels.smc.twist import UNRECORDED, Exponents, solve_twist
 from unbandit.progress import current_work
 
+FAR = 15.0  # rewards in a rule's prior times what its angle differs by from the observer's
 COIN = 0.5  # standard deviation of a reward of 0 or 1 on the scale of angles
 
 MOST_OUTLOOK = 10_000_000  # numbers in the bends around a path
@@ -59,6 +60,17 @@ def beta_log(rule: RandomisedRule, readings: Sequence[Steps]) -> BetaLog:
     """Read all demonstrations of a log as one path, without a look-ahead as yet."""
     assert rule.beta_prior is not None
     return BetaLog(*rule.beta_prior, firsts_of(readings))
+
+
+def suits_angles(rule: RandomisedRule, belief: Belief) -> bool:
+    """Return whether what a reward adds to the rule's angle is about what it adds to the observer's.
+
+    It is not where the rule has a strong prior far from the observer's: its angle moves by other steps.
+    """
+    assert rule.beta_prior is not None
+    weight = sum(rule.beta_prior)
+    away = _angle(rule.beta_prior[0] / weight) - _angle(belief.first / (belief.first + belief.second))
+    return bool(weight * np.abs(away).max() < FAR)
 
 
 def as_angles(

@@ -50,7 +50,8 @@ def narrowed(
     `known` has what was computed before, at least the ends. Lines have about `fine` places, and are not narrowed any
     further after `enough` of them lie near the top; `again` corrects the first one. Returns all places between the
     outermost ones within the window below the top, (places, 1), and their log evidences; none where no place explains
-    the log. Where lines around a single place that does find no other, none closer by is tried.
+    the log. Where lines
+    around a single known place that explains it find no other, none closer by is tried.
     """
     values, alone = dict(known), 0
     for turn in range(ROUNDS + 1):
@@ -67,7 +68,7 @@ def narrowed(
         least, most = min(near), max(near)
         found = sum(value > -math.inf for value in values.values())
         alone = alone + 1 if found == before == 1 else 0
-        if turn == ROUNDS or alone == ALONE or ((turn > 0 or known) and len(near) >= enough):
+        if turn == ROUNDS or (known and alone == ALONE) or ((turn > 0 or known) and len(near) >= enough):
             break
         low = max((x for (x,) in values if x < least), default=least)
         high = min((x for (x,) in values if x > most), default=most)

@@ -64,7 +64,9 @@ def firsts_of(readings: Sequence[Steps]) -> tuple[int, ...]:
 
 def can_twist(rule: RandomisedRule, readings: Sequence[Steps], arms: int, *, betas: bool = False) -> bool:
     """Return whether the filter of a rule can look at the whole log; `betas` if it reads Beta draws by tables."""
-    return (betas or rule.score is not None) and sum(each.arm.size for each in readings) * arms * arms <= MOST_TWISTED
+    separate = betas and (len(readings) > 1 or not all(np.isnan(each.rewards).all() for each in readings))
+    size = arms * (2 if separate else 1)  # `Exponents` have coordinates of the observer too
+    return (betas or rule.score is not None) and sum(each.arm.size for each in readings) * size**2 <= MOST_TWISTED
 
 
 def twist_log(

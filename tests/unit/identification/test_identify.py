@@ -411,8 +411,8 @@ def test_short_demonstrations_of_different_lengths_are_compared_in_what_they_sha
 
 def test_an_arm_that_first_appears_late_is_noted_with_what_to_do():
     late = ["A", "B"] * 20 + ["C", "A"] * 20
-    (notice,) = api.late_arms(ub.ActionLog.from_actions(late, arms=["A", "B", "C"]))
-    assert (notice.code, notice.arm, notice.round) == ("late-arm", "C", 41)
+    (notice,) = api.appeared_late(ub.ActionLog.from_actions(late, arms=["A", "B", "C"]))
+    assert (notice.code, notice.arm, notice.round) == ("appeared-late", "C", 41)
     assert "availability" in notice.message
     with pytest.raises(ub.NotIdentifiable, match=r'Arm "C" first appears in round 41'):
         ub.identify(ub.ActionLog.from_actions(late), ["ucb1", "moss"], sigma=0.5)
@@ -424,7 +424,7 @@ def test_an_arm_that_first_appears_late_is_noted_with_what_to_do():
     ids=["in time", "no opening", "never", "soon"],
 )
 def test_other_arms_are_not_late(actions):
-    assert api.late_arms(ub.ActionLog.from_actions(actions, arms=["A", "B", "C"])) == []
+    assert api.appeared_late(ub.ActionLog.from_actions(actions, arms=["A", "B", "C"])) == []
 
 
 def test_an_arm_that_others_chose_early_was_there():
@@ -432,4 +432,4 @@ def test_an_arm_that_others_chose_early_was_there():
 
     rows = [("one", arm) for arm in "AB" * 20 + "C"] + [("two", arm) for arm in "ABC" * 10]
     log = ub.ActionLog.from_frame(pl.DataFrame(rows, ["demonstration", "arm"], orient="row"))
-    assert api.late_arms(log) == []
+    assert api.appeared_late(log) == []

@@ -11,7 +11,7 @@ from reference_posterior import exact_posterior
 import unbandit as ub
 from unbandit.inference import filter as filters
 from unbandit.inference import twist
-from unbandit.inference.clouds import LookAhead, run_filters
+from unbandit.inference.clouds import LookAhead, one_look_ahead, run_filters
 from unbandit.inference.filter import new_cloud
 from unbandit.inference.lookahead import BetaLog, as_angles, beta_log
 from unbandit.inference.steps import steps_of, views_of
@@ -128,6 +128,16 @@ def test_a_poor_lookahead_is_not_used(monkeypatch):
     without = run_filters(log, RULE, belief, [60], 300, 4, 1, 1)
     assert not without.twisted
     assert without.evidences.mean() == pytest.approx(usual.evidences.mean(), abs=0.5)
+
+
+def test_a_strong_prior_far_from_the_observers_has_no_look_ahead():
+    """Such a rule's angle moves by other steps than the observer's: clouds agreed on too little evidence."""
+    rule = ub.Thompson(noise="bernoulli", successes=50.0, failures=0.1)
+    log = rule.demonstrate(ub.Instance([0.5, 0.3, 0.2], ub.Bernoulli()), 100, seed=6)
+    for far, belief in ((True, np.ones(3)), (False, np.array([50.0, 50.0, 50.0]))):
+        beliefs = Belief(True, belief, np.full(3, 1.0 if far else 0.1), 1.0)
+        assert run_filters(log, rule, beliefs, [100], 100, 2, 1, 1).twisted is not far
+        assert (one_look_ahead(log, rule, beliefs, [100], 1) is None) is far
 
 
 def test_a_log_that_is_too_long_is_filtered_without_and_by_more_particles(monkeypatch):

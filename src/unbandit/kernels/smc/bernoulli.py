@@ -169,6 +169,8 @@ def filter_bernoulli(
                         after[2 + reward, particle] = angle(seen, prior.first + prior.second + behind + 1.0)
             _expectations(exponents, at + 1, arm, scores, after, success, mean, value_0, value_1, work)
             for particle in range(number):
+                if not hidden:
+                    mean[particle] = value_1[particle] if known == 1.0 else value_0[particle]
                 log_chances[particle] += mean[particle] - values[particle]
         for particle in range(number):
             cloud.log_weights[particle] += log_chances[particle]
