@@ -56,6 +56,7 @@ STARTS = 4  # paths of a small cloud from which climbs to probable paths begin
 OUTLOOK_FEWEST, OUTLOOK_PER_ARM = 600, 60  # particles at least, and per arm, where clouds look around paths
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
 LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
+AGAIN = 4  # times as many particles for an index rule, where too few explain the log
 GLANCE = 25  # particles up to which the ways that they may look ahead are tried once, not twice
 MANY_LEADERS, LEADER_PARTICLES = 8, 6_000  # arms of such a rule that need twice as many, and up to how many they do
 
@@ -125,7 +126,8 @@ def run_filters(
     Raises
     ------
     InferenceError
-        If the rule cannot have made the record, or if a cloud collapsed; where that is tolerated, if all did.
+        If the rule cannot have made the record, or if a cloud collapsed; where that is tolerated, if all did. Clouds of
+        an index rule are sent again with more particles before that, unless their number was given.
     """
     rule = rule.for_arms(len(log.arms))
     there = None if there is None or there.covers(int(log.lengths.max())) else there
@@ -161,6 +163,11 @@ def run_filters(
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
     if collapsed and not (tolerant and passes):
+        if particles is None and not tolerant and isinstance(rule, IndexRule):  # a wrong rule ends early once more
+            return run_filters(
+                log, rule, belief, horizons, AGAIN * task.particles, clouds, seed, threads, keep_paths=keep_paths,
+                relaxing=relaxing, there=there,
+            )  # fmt: skip
         raise collapsed[0]
     opening = sum(opening_chance(log, which, rule, there) for which in range(len(log)))
     evidences = [log_evidence_of(own) + opening for own in passes]

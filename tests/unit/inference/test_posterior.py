@@ -7,7 +7,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError
-from unbandit.inference import parse_prior, usual_prior
+from unbandit.inference import clouds, parse_prior, usual_prior
 from unbandit.inference.clouds import particles_for
 from unbandit.inference.filter import log_mean
 
@@ -216,3 +216,15 @@ def test_a_bootstrap_of_the_posterior(log):
 def test_a_record_may_be_the_beginning_of_a_longer_run(log):
     short = ub.ActionLog.from_codes(np.ascontiguousarray(log.actions[:60]), log.arms)
     assert ub.posterior(short, RULE, sigma=0.5, horizon=300, particles=50).horizon == 300
+
+
+def test_clouds_that_too_few_particles_explain_are_sent_again_with_more(monkeypatch):
+    rule = ub.KLUCB()
+    log = rule.demonstrate(ub.Instance([0.7, 0.6, 0.3], ub.Bernoulli()), 200, seed=0)
+    monkeypatch.setattr(clouds, "particles_for", lambda *steps: 4)
+    asked = {"bernoulli": True, "check": False, "seed": 1}
+    with pytest.raises(InferenceError, match="16 particles"):
+        ub.posterior(log, rule, particles=16, **asked)
+    assert ub.posterior(log, rule, **asked).particles == 64
+    with pytest.raises(InferenceError, match="the rule pulls every arm once first"):
+        ub.posterior(ub.ActionLog.from_actions([[0, 0, 1, 2, 1]]), rule, **asked)
