@@ -34,8 +34,6 @@ LONG = 16  # times as many particles as users get, in what stands for an exact s
 LONG_RUNS = 60
 
 SECONDS = 0.4  # about, of an arm of a posterior
-SLOW = {"thompson:noise=bernoulli": 5}
-"""Rules whose posterior takes several times as long as others', and about how many times."""
 
 NUMBERS = (
     *("mean", "gap", "mean_estimate", "mean_low", "mean_high", "gap_estimate", "gap_low", "gap_high"),
@@ -66,8 +64,7 @@ class PosteriorTrials(Trials):
 
     def seconds(self, cell: TrialSetting) -> float:
         """Return about how long a posterior takes: fewer particles make up for more rounds."""
-        slow = {str(trial_setting(text, 2, 2, 2).rule): factor for text, factor in SLOW.items()}
-        return SECONDS * cell.arms * slow.get(str(cell.rule), 1)
+        return SECONDS * cell.arms
 
     def one(self, trial: Trial) -> dict[str, Any]:
         """Return what the posterior says of every arm of one record, and the truth."""

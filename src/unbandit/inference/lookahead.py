@@ -23,7 +23,7 @@ from unbandit.kernels.smc.twist import UNRECORDED, Exponents, solve_twist
 from unbandit.progress import current_work
 
 FAR = 15.0  # rewards in a rule's prior times what its angle differs by from the observer's
-COIN = 0.5  # standard deviation of a reward of 0 or 1 on the scale of angles
+ANGLE_NOISE = 0.5  # standard deviation of a reward of 0 or 1 on the scale of angles
 
 MOST_OUTLOOK = 10_000_000  # numbers in the bends around a path
 MOST_PATHS, FAR_BEHIND = 3, 8.0  # whose look-aheads are added, and by how much evidence one may be behind the best
@@ -84,16 +84,16 @@ def as_angles(
     assert rule.beta_prior is not None
     weight = sum(rule.beta_prior)
     normal = Thompson(
-        mean=_angle(rule.beta_prior[0] / weight), deviation=COIN / math.sqrt(weight), sigma=COIN, batch=rule.batch,
-        delay=rule.delay,
+        mean=_angle(rule.beta_prior[0] / weight), deviation=ANGLE_NOISE / math.sqrt(weight), sigma=ANGLE_NOISE,
+        batch=rule.batch, delay=rule.delay,
     )  # fmt: skip
     counted = belief.first + belief.second
-    beliefs = Belief(False, np.asarray(_angle(belief.first / counted)), COIN**2 / counted, COIN)
+    beliefs = Belief(False, np.asarray(_angle(belief.first / counted)), ANGLE_NOISE**2 / counted, ANGLE_NOISE)
     arm, rewards = (np.concatenate(each) for each in zip(*((each.arm, each.rewards) for each in readings), strict=True))
     known = ~np.isnan(rewards)
     counts = np.bincount(arm[known], minlength=arms).astype(np.float64)
-    shares = (np.bincount(arm[known], weights=rewards[known], minlength=arms) + COIN) / (counts + 1)
-    moved = _angle(shares)[arm] + COIN * (rewards - shares[arm]) / np.sqrt(shares * (1 - shares))[arm]
+    shares = (np.bincount(arm[known], weights=rewards[known], minlength=arms) + 0.5) / (counts + 1)
+    moved = _angle(shares)[arm] + ANGLE_NOISE * (rewards - shares[arm]) / np.sqrt(shares * (1 - shares))[arm]
     sums = np.bincount(arm[known], weights=moved[known], minlength=arms).astype(np.float64)
     cuts = np.cumsum([each.arm.size for each in readings[:-1]])
     read = [each._replace(rewards=own) for each, own in zip(readings, np.split(moved, cuts), strict=True)]

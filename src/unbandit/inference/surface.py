@@ -55,7 +55,6 @@ def narrowed(
     """
     values, alone = dict(known), 0
     for turn in range(ROUNDS + 1):
-        before = sum(value > -math.inf for value in values.values())
         for x in sorted(line.tolist(), key=lambda x: abs(x - line.mean())):
             if (x,) not in values:
                 values[x,] = evidence(np.array([x]), 1 if turn == 0 else CLOUDS)
@@ -66,8 +65,7 @@ def narrowed(
             return np.empty((0, 1)), np.empty(0)
         near = [x for (x,), value in values.items() if value > top - WINDOW]
         least, most = min(near), max(near)
-        found = sum(value > -math.inf for value in values.values())
-        alone = alone + 1 if found == before == 1 else 0
+        alone += sum(value > -math.inf for value in values.values()) == 1
         if turn == ROUNDS or (known and alone == ALONE) or ((turn > 0 or known) and len(near) >= enough):
             break
         low = max((x for (x,) in values if x < least), default=least)

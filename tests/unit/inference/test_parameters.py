@@ -11,7 +11,15 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.inference import usual_prior
 from unbandit.inference.parameters import Axis, _by_clouds, _narrowed, _refuse_spikes, _without_clouds, fit_family
-from unbandit.inference.surface import _surface, cell_masses, evidence_density, quantile, spread_out, surveyed
+from unbandit.inference.surface import (
+    _surface,
+    cell_masses,
+    evidence_density,
+    narrowed,
+    quantile,
+    spread_out,
+    surveyed,
+)
 
 NOISE = ub.Gaussian(0.5)
 PRIOR = usual_prior(NOISE, None)
@@ -77,6 +85,21 @@ def test_one_lucky_cloud_does_not_hide_the_values_around_it():
     assert values.max() < 0.1
     places, density = evidence_density(xs, values, 0.0)
     assert places[density.argmax(), 0] == pytest.approx(0.15, abs=0.01)
+
+
+@pytest.mark.parametrize(("places", "most"), [([0.0], 12), ([0.0, 0.3], 30)])
+def test_nothing_closer_is_tried_where_a_single_value_explains_the_log(places, most):
+    """As with ties between rewards of 0 and 1, which only one value of a parameter makes."""
+    asked = []
+
+    def evidence(x, clouds):
+        asked.append(float(x[0]))
+        return -math.inf
+
+    known = {(x,): -math.inf for x in (-1.0, 1.0)} | {(x,): -5.0 for x in places}
+    xs, _ = narrowed(evidence, known, np.array(sorted(x for (x,) in known)), 5, 6)
+    assert sorted(xs[:, 0]) == [x for x in sorted([*asked, *places]) if min(places) <= x <= max(places)]
+    assert most / 2 < len(asked) <= most
 
 
 class RidgeEvidence:

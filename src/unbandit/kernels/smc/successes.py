@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.simulate_available import Spans, is_there
 from unbandit.kernels.smc.cloud import (
@@ -62,8 +62,7 @@ def filter_successes(
     """
     (number, arms), size = cloud.sums.shape, steps.rewards.size + 1
     pulls, next_round = np.zeros(arms, np.int64), np.full(arms, NONE)
-    own = IndexTable(np.zeros(size), np.full(size, -1))
-    its = IndexTable(np.zeros(size), np.full(size, -1))
+    own, its = _empty_table(size), _empty_table(size)
     most = 0
     for step in range(steps.arm.size):
         most = max(most, steps.count[step])
@@ -95,9 +94,7 @@ def filter_successes(
         if steps.binding[step]:
             next_round[arm] = steps.next_round[step]
         relaxed_steps += 1 if cloud.relaxed[step] == number else 0
-        if relaxed_steps > most_relaxed:
-            return step + 1
-        if not resample(cloud, step)[0]:
+        if relaxed_steps > most_relaxed or not resample(cloud, step)[0]:
             return step + 1
         mark = keep_sums(cloud, step, mark)
     return 0
@@ -113,8 +110,7 @@ def filter_late_successes(
     """
     (number, arms), size = cloud.sums.shape, steps.rewards.size + 1
     pulls, start, end = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.full(arms, NEVER)
-    own = IndexTable(np.zeros(size), np.full(size, -1))
-    its = IndexTable(np.zeros(size), np.full(size, -1))
+    own, its = _empty_table(size), _empty_table(size)
     fits, tied = np.ones((number, 2), np.bool_), np.zeros(number, np.int64)
     mark, relaxed_steps = 0, 0
     for step in range(steps.arm.size):
@@ -134,9 +130,7 @@ def filter_late_successes(
         )  # fmt: skip
         pulls[arm] += 1
         relaxed_steps += 1 if cloud.relaxed[step] == number else 0
-        if relaxed_steps > most_relaxed:
-            return step + 1
-        if not resample(cloud, step)[0]:
+        if relaxed_steps > most_relaxed or not resample(cloud, step)[0]:
             return step + 1
         mark = keep_sums(cloud, step, mark)
     return 0
@@ -226,6 +220,12 @@ def _compare_late(
                 tabulate(parameters, its, sums, 0, number, other, 1, pulls[other], at)
                 _rule_out(sums, candidates, other, own.values, its.values, side == 1, random_ties)
                 turn = later_turn(turns.last, decided, turn, final) if uses_round else NEVER
+
+
+@inlined
+def _empty_table(size: int) -> IndexTable:
+    """Return a table without any index."""
+    return IndexTable(np.zeros(size), np.full(size, -1))
 
 
 @called
