@@ -30,7 +30,7 @@ MOST_FAILURES = 0.01
 
 RANKS_LEVEL = 0.01
 MOST_SPREAD, MOST_EVIDENCE_ERROR, MOST_AGAINST_LONG = 0.2, 0.3, 1.03
-LONG = 16  # times as many particles as users get, in what stands for an exact sampler
+LONG = 8  # times as many particles as users get, in what stands for an exact sampler
 LONG_RUNS = 60
 
 SECONDS = 0.4  # about, of an arm of a posterior
