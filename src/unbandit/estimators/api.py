@@ -312,7 +312,8 @@ def posterior(
     pool
         Whether all demonstrations are of one instance; a log of several is refused without it, or `demonstration`.
     particles, clouds, draws
-        Particles of each cloud (by default 250 to 4,000, fewer for a longer record), independent clouds, draws of each.
+        Particles of each cloud (by default 250 to 4,000, fewer for a longer record, and up to four times as many where
+        the clouds disagree), independent clouds, draws of each.
     threads
         By default one per core; the result does not depend on it.
     starting_pulls, kept, availability, check, demonstration

@@ -83,6 +83,17 @@ class FilterResult:
     twisted: bool = False  # whether particles were drawn given all actions
 
     @property
+    def particles(self) -> int:
+        """Return the number of particles of a cloud."""
+        return int(self.passes[0][0].cloud.sums.shape[0])
+
+    @property
+    def smallest(self) -> float:
+        """Return the smallest effective size that a cloud had."""
+        sizes = (each.cloud.effective_size for passes in self.passes for each in passes)
+        return min(float(each.min(initial=self.particles)) for each in sizes)
+
+    @property
     def relaxed(self) -> tuple[int, ...]:
         """Return the rounds whose choice no particle of some cloud explains exactly."""
         return tuple(sorted({at for passes in self.passes for each in passes for at in each.relaxed}))

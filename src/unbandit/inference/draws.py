@@ -24,6 +24,8 @@ BAND = (0.025, 0.5, 0.975)
 UNSETTLED = 0.125  # share of an interval's half-length that another seed may move a number by
 SCATTERED, SCATTERED_BY_CHANCE = 10.0, 1.0  # deviation of the clouds' log evidences; for rules that choose by chance
 SCATTERED_THIN, THIN = 0.3, 10.0  # the same, where so few particles of a cloud explained some action
+MOST_RESENT = 8_000  # rounds of a log whose clouds are sent again where they differ
+SAFELY, FEWEST_TIMES, MOST_TIMES = 1.5, 2.0, 4.0  # with how many times as many particles
 MOST_NAMED = 3  # numbers that are named where another seed would move several so far
 SURELY_BEST = 0.95  # the probability from which on an arm is called the best, and has no gap
 
@@ -34,7 +36,7 @@ def infer(
     log: ActionLog, rule: Demonstrator, prior: Prior, noise: Noise, horizons: Sequence[int], *,
     anchor: tuple[int, float] | None = None, is_best: bool = False, particles: int | None = None, clouds: int = 4,
     draws: int = 1_000, seed: int = 0, threads: int | None = None, look_ahead: LookAhead | None = None,
-    there: Availability | None = None,
+    there: Availability | None = None, settle: bool = True,
 ) -> Posterior:  # fmt: skip
     """Draw from the posterior of every mean; several demonstrations are taken as of one instance.
 
@@ -48,6 +50,8 @@ def infer(
         How clouds look at the whole log, if that is not to be chosen.
     there
         Which arms could be pulled when, if not all in all rounds.
+    settle
+        Whether clouds that differ are sent again with more particles, where their number was not given.
     """
     if not log.ordered:
         raise NotIdentifiable("The log holds pull counts without their order, and the posterior needs the order.")
@@ -60,29 +64,48 @@ def infer(
         )
     check_rewards(log, noise)
     belief = belief_of(prior, len(log.arms), noise, anchor)
-    sizes = (particles, clouds, seed, threads)
-    result = run_filters(log, rule, belief, horizons, *sizes, look_ahead=look_ahead, there=there)
-    means = np.stack([draw_means(passes[-1], belief, draws, seed, cloud) for cloud, passes in enumerate(result.passes)])
-    by_cloud = list(means)
+    rivals = None if there is None or there.covers(shortest) else there.rivals(shortest)
+
+    def filtered(
+        record: ActionLog, number: int | None, look: LookAhead | None, *, tolerant: bool = False
+    ) -> FilterResult:
+        own = horizons[: len(record)]
+        return run_filters(
+            record, rule, belief, own, number, clouds, seed, threads, tolerant=tolerant, look_ahead=look, there=there
+        )  # fmt: skip
+
+    def drawn(result: FilterResult) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+        """Return draws from each cloud, and those that agree with a known best mean."""
+        each = [draw_means(passes[-1], belief, draws, seed, cloud) for cloud, passes in enumerate(result.passes)]
+        means = np.stack(each)
+        return means, each if anchor is None or not is_best else _agreeing(means, anchor)
+
+    result = filtered(log, particles, look_ahead)
+    means, by_cloud = drawn(result)
+    chance = isinstance(rule, RandomisedRule)
+    if particles is None and settle and int(log.lengths.sum()) <= MOST_RESENT:
+        times = more_particles(by_cloud, result, rivals, by_chance=chance)
+        if times > 1:
+            with suppress(CloudCollapsed):  # then the first answer stands, with its warning
+                result = filtered(log, round(times * result.particles), result.look_ahead)
+                means, by_cloud = drawn(result)
     if anchor is not None and is_best:
-        by_cloud = _agreeing(means, anchor)
         means = with_best(means, anchor, log.arms, seed)
     evidence, error = log_mean(result.evidences)
-    number = result.passes[0][0].cloud.sums.shape[0]
-    smallest = min(float(p.cloud.effective_size.min(initial=number)) for passes in result.passes for p in passes)
     first = result
     if result.twisted and len(log) > 1:  # particles at the end of the first demonstration know what comes after it
         with suppress(CloudCollapsed):  # then the path is what all demonstrations say of it
-            first = run_filters(log.select(0), rule, belief, horizons[:1], *sizes, tolerant=True, there=there)
+            first = filtered(log.select(0), particles, None, tolerant=True)
     rounds, path = _path(first)
-    rivals = None if there is None or there.covers(shortest) else there.rivals(shortest)
     return Posterior(
         rule=str(rule), prior=prior, noise=noise, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=result.evidences,
-        effective_size=smallest, particles=number, surprise=result.surprise, path_rounds=rounds, path=path,
+        effective_size=result.smallest, particles=result.particles, surprise=result.surprise,
+        path_rounds=rounds, path=path,
         warnings=(
-            *_relaxed(result), *_few_known(log, rule, result), *clouds_differ(by_cloud, log.arms, number, rivals),
-            *evidence_differs(result.evidences, smallest, number, by_chance=isinstance(rule, RandomisedRule)),
+            *_relaxed(result), *_few_known(log, rule, result),
+            *clouds_differ(by_cloud, log.arms, result.particles, rivals),
+            *evidence_differs(result.evidences, result.smallest, result.particles, by_chance=chance),
         ),
         rivals=rivals,
     )  # fmt: skip
@@ -182,6 +205,21 @@ def _few_known(log: ActionLog, rule: Demonstrator, result: FilterResult) -> list
         "trust the gaps more than the means, and compare two seeds."
     )
     return [Notice("level-from-rewards", text)]
+
+
+def more_particles(
+    clouds: Sequence[NDArray[np.float64]], result: FilterResult, rivals: NDArray[np.bool_] | None, *, by_chance: bool
+) -> float:
+    """Return how many times as many particles let clouds agree, by how far they are from it; 1 if they do.
+
+    Variances fall in proportion to the number of particles. What clouds have missed takes more than that.
+    """
+    if evidence_differs(result.evidences, result.smallest, result.particles, by_chance):
+        return MOST_TIMES
+    furthest = max((move.share for move in movements(clouds, rivals)), default=0.0) if len(clouds) > 1 else 0.0
+    if furthest <= UNSETTLED:
+        return 1.0
+    return float(np.clip(SAFELY * (furthest / UNSETTLED) ** 2, FEWEST_TIMES, MOST_TIMES))
 
 
 def clouds_differ(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import unbandit as ub
+from unbandit.inference import draws
+from unbandit.inference.clouds import run_filters
 from unbandit.inference.draws import UNSETTLED, clouds_differ, evidence_differs, movements
 from unbandit.inference.filter import new_cloud, redraw_common
 from unbandit.kernels.smc.cloud import Belief
@@ -184,3 +188,31 @@ def test_what_arms_have_in_common_is_drawn_given_their_differences():
     errors = np.sqrt(np.diag(spread) / number)
     assert cloud.sums.mean(axis=0) == pytest.approx(total @ centre, abs=5 * errors.max())
     assert np.cov(cloud.sums.T) == pytest.approx(spread, abs=0.03 * spread.max())
+
+
+def test_clouds_that_differ_are_sent_again_with_more_particles(monkeypatch):
+    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), 200, seed=3)
+    once = ub.posterior(log, THOMPSON, sigma=0.5, check=False)
+    furthest = max(move.share for move in movements(list(once.means)))
+    assert not notices(once)
+    monkeypatch.setattr(draws, "UNSETTLED", 0.8 * furthest)  # as if these clouds were far from each other
+    again = ub.posterior(log, THOMPSON, sigma=0.5, check=False)
+    assert 2 * once.particles <= again.particles <= 4 * once.particles
+    given = ub.posterior(log, THOMPSON, sigma=0.5, check=False, particles=once.particles)
+    assert given.particles == once.particles  # what was asked for
+    assert notices(given)
+    monkeypatch.setattr(draws, "MOST_RESENT", 199)
+    assert notices(ub.posterior(log, THOMPSON, sigma=0.5, check=False))  # too long for it
+
+
+def test_the_number_of_particles_grows_with_the_distance_of_clouds():
+    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.0], 0.5), 100, seed=3)
+    result = run_filters(log, THOMPSON, Belief(False, np.zeros(2), np.ones(2), 0.5), [100], 50, 4, 0, 1)
+    apart = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    times = [
+        draws.more_particles(clouds_of(size * apart), result, None, by_chance=True) for size in (0.0, 0.8, 0.9, 5.0)
+    ]
+    assert times[0] == 1.0
+    assert 2.0 <= times[1] < times[2] < times[3] == draws.MOST_TIMES
+    far = replace(result, evidences=np.array([-10.0, -14.0, -11.0, -17.0]))
+    assert draws.more_particles(clouds_of(0 * apart), far, None, by_chance=True) == draws.MOST_TIMES
