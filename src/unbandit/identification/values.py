@@ -34,6 +34,7 @@ MOST_LINES = 5  # combinations of a rule's other parameters
 MOST_RULES, MOST_CHEAP = 3, 9  # values of a rule's unknown parameter that are averaged; of one whose filter is quick
 LINE_HEAT = Heat(None, 150, 24, 2, quick=True)  # for the evidence of more values of a parameter
 WIDE, FEWEST_WIDE = 0.2, 3  # deviation of the parameter's logarithm, from which on at least so many values are averaged
+SELDOM = 0.25  # the share of a line of values in its rule below which that is not done
 MOST_ERROR = 2.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
 FINE, ENOUGH, ANEW = 5, 6, 9  # such values at a time, those near the top that are enough, and from scratch
 PRECISE, ENOUGH_PRECISE = 0.1, 4  # errors of evidences of which fewer are enough
@@ -151,7 +152,8 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
             continue
         count = max(1, math.ceil(most * candidate.probability * share - 1e-9))
         axis = axis_of(line[0].rule, candidate)
-        along = _along(request, line, axis, count) if axis is not None and len(line) > 1 else None
+        fewest = FEWEST_WIDE if share >= SELDOM else 1
+        along = _along(request, line, axis, count, fewest) if axis is not None and len(line) > 1 else None
         if along is None:
             probable.append(ParameterLine([guess.rule for guess in line], [guess.share for guess in line], axis=axis))
         else:
@@ -166,9 +168,12 @@ def _is_quick(rule: Demonstrator) -> bool:
 
 
 def _along(
-    request: IdentificationRequest, line: Sequence[Guess], axis: str, count: int
+    request: IdentificationRequest, line: Sequence[Guess], axis: str, count: int, fewest: int
 ) -> tuple[list[Demonstrator], ParameterCurve] | None:
-    """Return equally likely values, the central ones first, and their curve; None where it is too sharp."""
+    """Return equally likely values, the central ones first, and their curve; None where it is too sharp.
+
+    `fewest` is their number, at least, where the curve is wide.
+    """
     first = line[0].rule
     errors: dict[tuple[float, ...], float]
     errors = {(math.log(getattr(guess.rule, axis)),): guess.evidence.error for guess in line}
@@ -201,7 +206,7 @@ def _along(
     at, density = evidence_density(xs, values, min(error, MOST_ERROR))
     weights = density / density.sum()
     if float(weights @ np.square(at[:, 0] - weights @ at[:, 0])) > WIDE**2:
-        count = max(count, FEWEST_WIDE)
+        count = max(count, fewest)
     inside = np.clip(spread_quantiles(at[:, 0], weights, count), places[0][0], places[-1][0])
     rules = [rule_at(x) for x in sorted(inside.tolist(), key=lambda x: abs(x - float(np.median(inside))))]
     return rules, ParameterCurve(np.exp(np.clip(at, places[0][0], places[-1][0])), weights)

@@ -9,6 +9,7 @@ import numpy as np
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule
 from unbandit.inference.filter import (
+    GLANCE,
     CloudCollapsed,
     CloudFilter,
     FilterPass,
@@ -57,7 +58,6 @@ OUTLOOK_FEWEST, OUTLOOK_PER_ARM = 600, 60  # particles at least, and per arm, wh
 STRAIGHT_SHARE = 1.25  # times as many for a randomised rule whose particles look one action ahead and no further
 LEADER_SHARE = 4  # times as many particles for a greedy rule, whose probabilities take little time
 AGAIN = 4  # times as many particles for an index rule, where too few explain the log
-GLANCE = 25  # particles up to which the ways that they may look ahead are tried once, not twice
 MANY_LEADERS, LEADER_PARTICLES = 8, 6_000  # arms of such a rule that need twice as many, and up to how many they do
 
 

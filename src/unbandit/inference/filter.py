@@ -30,7 +30,8 @@ from unbandit.tape import Tape
 
 MOST_TABLED = 20_000  # rounds up to which Beta draws are tabulated: tables grow with the number of possible successes
 MOST_CHANCES = 20_000_000  # rounds times arms up to which a greedy rule's probabilities are laid out by its leader
-TRIES = 16  # candidates for each reward, where a rule's decisions jump with its sample means
+TRIES, GLANCE_TRIES = 16, 4  # candidates for each reward, where a rule's decisions jump with its sample means
+GLANCE = 25  # particles up to which a cloud is only a glance at a log: quick, and less precise
 
 MOST_RELAXED = 0.005
 """The largest share of steps (at least one) without an exact particle, where indices grow with the round."""
@@ -281,7 +282,8 @@ class CloudFilter:
             died = filter_leader(reading, cloud, chances, rule.batch, self._random_ties, shifts, 0, *no_twist(arms))
             return pulls, died, reading.round
         memories = np.zeros((number, arms, rule.columns))
-        tries = 2 if belief.bernoulli else 1 if rule.smooth else TRIES
+        jumping = TRIES if number > GLANCE else GLANCE_TRIES
+        tries = 2 if belief.bernoulli else 1 if rule.smooth else jumping
         died = filter_randomised(
             rule.parameters(horizon),
             reading,
