@@ -76,8 +76,14 @@ def with_error(value: float | None, error: float | None, missing: str = "-") -> 
 
 
 def share(value: float | None, digits: int = 10, missing: str = "-") -> str:
-    """Write a share as a percentage."""
-    return missing if value is None or math.isnan(value) else f"{value * 100:.{digits}g}%"
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> share(0.95), share(0.9971, 2), share(None)
+    ('95%', '100%', '-')
+    """
+    return missing if value is None or math.isnan(value) else f"{float(f'{value * 100:.{digits}g}'):.{digits + 1}g}%"
 
 
 def probability(value: float) -> str:

@@ -96,6 +96,23 @@ def test_a_report_has_the_population_the_forest_plot_and_every_participant(asked
     assert (alone.code, "it chooses without chance" in alone.err) == (4, True)
 
 
+def test_a_rule_that_does_not_fit_is_said_first_and_is_an_error_with_strict(asked, tmp_path):
+    random = np.random.default_rng(1)
+    rows = [
+        {"subjID": subject, "trial": trial, "choice": int(random.random() < 0.85) + 1, "reward": random.normal()}
+        for subject in range(6)
+        for trial in range(40)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "choices.txt", separator="\t")
+    done = asked("--strict")
+    assert done.code == 4
+    assert (
+        done.err.strip().splitlines()[0].startswith("warning: The choices do not look like those of learning-softmax")
+    )
+    found = json.loads(asked("--json", "--no-check").out)["check"]
+    assert found["verdict"] == "not checked"
+
+
 def test_missed_trials_are_counted_and_can_be_skipped(asked, tmp_path):
     path = tmp_path / "choices.txt"
     lines = path.read_text().splitlines()

@@ -389,6 +389,8 @@ def population(
     particles: int = Option(
         None, "--particles", help="Per cloud of an evaluation; default 40, more where clouds differ."
     ),
+    no_check: options.NoCheck = False,
+    strict: options.Strict = False,
     arms: options.Arms = None,
     columns: options.Columns = None,
     sheet: options.Sheet = None,
@@ -421,6 +423,7 @@ def population(
             found = hierarchy.population(
                 record, assumed, values=cast("Literal['own', 'shared']", values), prior=prior, sigma=sigma,
                 bernoulli=bernoulli, horizon=horizon, level=level, particles=particles, seed=seed, threads=threads,
+                check=options.read_check(no_check, strict),
             )  # fmt: skip
             found = replace(found, notes=(*record.reading, *found.notes))
 
@@ -428,8 +431,10 @@ def population(
         return [json.dumps(found.to_dict(shell_option), indent=2, allow_nan=False)]
 
     if printer.deliver(found, output, as_json, json_pieces=to_json):
+        warnings = printer.print_misfit(found.warnings)
         _print_population(found)
-        printer.print_notices(found.warnings, found.notes)
+        printer.print_notices(warnings, found.notes)
+    printer.insist(found.check, strict)
 
 
 def _arm_table(found: "Population") -> "Table":

@@ -30,8 +30,7 @@ POPULATION_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "level", "partic
 NOT_OF_A_POPULATION: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
-    "availability": None, "no_check": False, "strict": False, "truth": None,
-    "sensitivity": False, "names": None, "unit": None, "demonstration": None,
+    "availability": None, "truth": None, "sensitivity": False, "names": None, "unit": None, "demonstration": None,
 }  # fmt: skip
 """Options of a report that a population has none of, each with its default."""
 
@@ -209,12 +208,14 @@ def _report_population(given: Mapping[str, Any]) -> None:
                 log, rule, source=source, command=without_folders(["unbandit", *sys.argv[1:]]),
                 **{name: given[name] for name in ("title", "author", "date", "short")},
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **told,
+                check=options.read_check(given["no_check"], given["strict"]),
             )  # fmt: skip
         files = _write(written, output, pdf, given["paper"], status)
     out = printer.console()
     out.print(written.sentence)
     printer.print_notices(written.answer.warnings, log.reading)
     out.print("Written: " + ", ".join(files))
+    printer.insist(written.answer.check, given["strict"])
 
 
 def _check_files(log: object, output: str, pdf: str | None, truth: str | None) -> None:

@@ -14,8 +14,11 @@ from unbandit.demonstrators import RandomisedRule, parse_rule
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.errors import AssumptionWarning, InferenceError, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons
+from unbandit.estimators.check import NOT_WANTED, wanted
 from unbandit.estimators.posterior import settled_prior
+from unbandit.fit import not_checked
 from unbandit.formatting import counted, listed
+from unbandit.hierarchy.check import check_population, said_of_population
 from unbandit.hierarchy.levels import Hierarchy, PopulationDraws
 from unbandit.hierarchy.likelihood import (
     PARTICLES,
@@ -55,6 +58,7 @@ def population(
     particles: int | None = None,
     seed: int = 0,
     threads: int | None = None,
+    check: bool | None = None,
 ) -> Population:
     """Estimate a rule's parameters in a population of participants, and in each of them with partial pooling.
 
@@ -86,6 +90,8 @@ def population(
         Per cloud of an evaluation of a participant's choices; there are more where clouds differ.
     seed, threads
         The same seed gives the same answer, on any number of threads.
+    check
+        Whether to check the rule: would it, with the fitted population, have made these choices? True by default.
 
     Raises
     ------
@@ -125,7 +131,13 @@ def population(
     draws = Hierarchy(tables, node_grid(free), free).draw(seed)
     places = np.linspace(0, len(draws.people) - 1, PLACES).astype(np.intp)
     tasks = [(each, draws.people[places, at]) for at, each in enumerate(people)]
-    drawn = checks.in_parts("Drawing values", _draw_values, tasks, workers)
+    values_at = checks.in_parts("Drawing values", _draw_values, tasks, workers)
+    fit = not_checked(NOT_WANTED)
+    if wanted(check):
+        fit = check_population(
+            people, tables, draws.people[places], values_at, draws.log_evidence, noise, seed, workers
+        )
+    drawn = [_known(each.reshape(-1, len(record.arms))) for each in values_at]
     tail = 0.5 - level / 2
     pulls = record.pulls
     means = np.array(
@@ -133,14 +145,15 @@ def population(
     )
     means = np.where((pulls > 0)[:, :, None], np.moveaxis(means, 1, 2), np.nan)
     best = np.array([_shares_of_best(each) for each in drawn])
-    known = all(each.rewards_known for each in people)
-    warnings += _doubts(draws, free, len(people))
-    notes += _remarks(record, tables, draws, free, on_means, assumed.initial * len(record.arms))
+    known, common = all(each.rewards_known for each in people), _common(assumed, free)
+    misfits, said = said_of_population(fit, common) if wanted(check) else ([], [])
+    warnings = [*misfits, *warnings, *_doubts(draws, free, len(people))]
+    notes += said + _remarks(record, tables, draws, free, on_means, assumed.initial * len(record.arms))
     answer = Population(
-        rule=_common(assumed, free), participants=tuple(record.demonstrations), rounds=record.lengths,
+        rule=common, participants=tuple(record.demonstrations), rounds=record.lengths,
         parameters=free, level=float(level),
         prior=on_means, noise=noise, seed=seed, rewards_known=known, draws=draws, arms=record.arms, pulls=pulls,
-        means=means, probability_best=best, warnings=tuple(warnings), notes=tuple(notes),
+        means=means, probability_best=best, check=fit, warnings=tuple(warnings), notes=tuple(notes),
     )  # fmt: skip
     for notice in answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
@@ -206,12 +219,17 @@ def _around_rewards(record: ActionLog, noise: Noise) -> NormalPrior | None:
     return NormalPrior(mean=float(f"{centre:.3g}"), deviation=float(f"{2 * max(noise.sigma, spread):.3g}"))
 
 
+def _known(draws: Numbers) -> Numbers:
+    """Return the draws that there are; if there are none, one of NaN."""
+    known = draws[~np.isnan(draws).any(axis=1)]
+    return known if len(known) else draws[:1]
+
+
 def _shares_of_best(draws: Numbers) -> Numbers:
     """Return in which share of the draws every arm is best; NaN where there are no draws."""
-    known = draws[~np.isnan(draws).any(axis=1)]
-    if not len(known):
+    if np.isnan(draws).any():
         return np.full(draws.shape[1], np.nan)
-    return np.bincount(known.argmax(axis=1), minlength=draws.shape[1]) / len(known)
+    return np.bincount(draws.argmax(axis=1), minlength=draws.shape[1]) / len(draws)
 
 
 def _common(rule: RandomisedRule, free: Sequence[FreeParameter]) -> str:
@@ -275,11 +293,6 @@ def _remarks(
             "parameters: what is shown for them is the population's."
         )
         found.append(Notice("population-alone", text, count=len(names)))
-    text = (
-        "Not checked whether people choose by this rule at all. A habit of repeating choices, or another value before "
-        "the first trial, would move the parameters. `identify` compares rules for the log of one participant."
-    )
-    found.append(Notice("not-checked", text))
     text = f"Every participant has a bandit of their own; the prior on every mean is {prior}."
     found.append(Notice("prior", text + f" Change it with {option('prior')}."))
     return found

@@ -34,6 +34,7 @@ class PopulationDraws:
     people: Numbers  # (draws, participants, parameters)
     alone: Numbers  # (draws, participants, parameters): given each participant's choices alone
     effective_size: float  # of the weighted draws of the population
+    log_evidence: float  # of all choices, the population being unknown
 
 
 class Hierarchy:
@@ -51,6 +52,7 @@ class Hierarchy:
 
     def __init__(self, tables: Numbers, nodes: Sequence[Numbers], parameters: Sequence[FreeParameter]) -> None:
         flat = tables.reshape(len(tables), -1)
+        self._largest = float(flat.max(axis=1).sum())
         self._likelihood = np.exp(tables - flat.max(axis=1).reshape(-1, *[1] * len(nodes)))
         if len(nodes) == 1:  # a second parameter with a single node
             self._likelihood = self._likelihood[:, :, None]
@@ -61,15 +63,24 @@ class Hierarchy:
     def draw(self, seed: int) -> PopulationDraws:
         """Draw populations and participants."""
         generator = np.random.default_rng([seed, 11])
-        states, effective = self._populations(generator)
+        states, effective, evidence = self._populations(generator)
         d = len(self._nodes)
         centre, spread = states[:, :d], np.exp(states[:, d:])
         usual = np.array([each.usual for each in self._parameters])
         wide = np.hypot(usual[:, 1], SPREAD)
         broad = np.tile(usual[:, 0], (len(states), 1)), np.tile(wide, (len(states), 1))
         return PopulationDraws(
-            centre, spread, self._people(centre, spread, generator), self._people(*broad, generator), effective
+            centre,
+            spread,
+            self._people(centre, spread, generator),
+            self._people(*broad, generator),
+            effective,
+            evidence,
         )
+
+    def log_evidence(self, seed: int) -> float:
+        """Return the log evidence of all choices, the population being unknown."""
+        return self._populations(np.random.default_rng([seed, 11]))[2]
 
     # The population
 
@@ -101,26 +112,31 @@ class Hierarchy:
         result += (log_spread - 0.5 * np.square(np.exp(log_spread) / SPREAD)).sum(axis=1)
         return np.where((log_spread < self._low).any(axis=1), -np.inf, result)
 
-    def _populations(self, generator: np.random.Generator) -> tuple[Numbers, float]:
-        """Draw centres and logarithms of spreads; return also the effective number of draws."""
+    def _populations(self, generator: np.random.Generator) -> tuple[Numbers, float, float]:
+        """Draw centres and logarithms of spreads; return also the effective number of draws, and the log evidence."""
         mode, covariance = self._mode()
         for _ in range(ROUNDS):
-            states, weights = self._weighted(mode, covariance, TRIED, generator)
+            states, weights, _ = self._weighted(mode, covariance, TRIED, generator)
             mode = weights @ states
             off = states - mode
             covariance = (off * weights[:, None]).T @ off * WIDER**2 + 1e-6 * np.eye(mode.size)
-        states, weights = self._weighted(mode, covariance, 2 * DRAWS, generator)
+        states, weights, log_mass = self._weighted(mode, covariance, 2 * DRAWS, generator)
         places = (np.arange(DRAWS) + generator.random()) / DRAWS
         chosen = np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
-        return states[generator.permutation(chosen)], float(1 / np.square(weights).sum())
+        # what the density leaves out: of a normal prior on each centre, and of a half-normal one on each spread
+        constants = sum(-np.log(np.pi * SPREAD * each.usual[1]) for each in self._parameters)
+        evidence = float(log_mass + constants + self._largest)
+        return states[generator.permutation(chosen)], float(1 / np.square(weights).sum()), evidence
 
     def _weighted(
         self, mode: Numbers, covariance: Numbers, number: int, generator: np.random.Generator
-    ) -> tuple[Numbers, Numbers]:
+    ) -> tuple[Numbers, Numbers, float]:
+        """Draw states; return also their weights, and the logarithm of the density's integral."""
         proposal = multivariate_t(mode, covariance, df=TAILS)
         states = proposal.rvs(number, random_state=generator)
         log_weights = self._log_density(states) - proposal.logpdf(states)
-        return states, np.exp(log_weights - logsumexp(log_weights))
+        total = logsumexp(log_weights)
+        return states, np.exp(log_weights - total), float(total - np.log(number))
 
     def _mode(self) -> tuple[Numbers, Numbers]:
         """Return the most probable population, and the covariance that its curvature there suggests."""

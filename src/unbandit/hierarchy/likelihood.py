@@ -23,7 +23,7 @@ from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.formatting import joined
 from unbandit.inference.clouds import FilterResult, LookAhead, one_look_ahead, run_filters
 from unbandit.inference.draws import draw_means
-from unbandit.inference.filter import CloudCollapsed
+from unbandit.inference.filter import CloudCollapsed, log_mean
 from unbandit.kernels.smc.cloud import Belief
 from unbandit.log import ActionLog
 
@@ -162,18 +162,32 @@ class Participant:
                 break
         return found
 
+    def rough_log_probability(self, coordinates: Sequence[float]) -> float:
+        """Return about the same by one pass, which may fall short; minus infinity if no particle explains them."""
+        with suppress(InferenceError):
+            evidences = self._filtered(self.rule_at(coordinates), 1 if self.rewards_known else self.particles).evidences
+            if (finite := evidences[np.isfinite(evidences)]).size:
+                return log_mean(finite)[0] + math.log(finite.size / evidences.size)
+        return -math.inf
+
     def draw_values(self, coordinates: Numbers, draws: int) -> Numbers:
-        """Draw the arms' means given the choices, some at each place of the parameters: (draws, arms)."""
-        parts = []
+        """Draw the arms' means given the choices, at each place of the parameters: (places, draws, arms).
+
+        They are NaN at a place where no particle explains the choices.
+        """
+        clouds = 1 if self.rewards_known else CLOUDS
+        share = -(-draws // clouds)
+        drawn = np.full((len(coordinates), clouds * share, len(self.log.arms)), np.nan)
         for at, place in enumerate(coordinates):
             with suppress(CloudCollapsed):
                 passes = self._filtered(self.rule_at(place.tolist()), self.particles).passes
-                share = -(-draws // len(passes))
-                parts += [
-                    draw_means(own[-1], self.belief, share, self.seed, CLOUDS * at + cloud)
-                    for cloud, own in enumerate(passes)
-                ]
-        return np.concatenate(parts) if parts else np.full((1, len(self.log.arms)), np.nan)
+                drawn[at] = np.concatenate(
+                    [
+                        draw_means(own[-1], self.belief, share, self.seed, CLOUDS * at + cloud)
+                        for cloud, own in enumerate(passes)
+                    ]
+                )
+        return drawn
 
     def _filtered(self, rule: RandomisedRule, particles: int) -> FilterResult:
         """Send clouds through the choices; one where nothing is hidden."""

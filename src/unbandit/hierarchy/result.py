@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.errors import Audience, Notice, python_option
+from unbandit.fit import Check
 from unbandit.formatting import json_number
 from unbandit.hierarchy.levels import PopulationDraws
 from unbandit.hierarchy.likelihood import FreeParameter, Numbers, smallest_spreads
@@ -90,6 +91,8 @@ class Population(Finding):
         between them; NaN where an arm was never chosen.
     probability_best
         That each arm is the best one of a participant: (participants, arms).
+    check
+        Whether the rule, with the population that was fitted, would have made this log.
     warnings, notes
         What may be wrong, and what is worth knowing.
     """
@@ -108,6 +111,7 @@ class Population(Finding):
     pulls: NDArray[np.int64]
     means: Numbers
     probability_best: Numbers
+    check: Check
     warnings: tuple[Notice, ...] = field(default=())
     notes: tuple[Notice, ...] = field(default=())
 
@@ -217,6 +221,7 @@ class Population(Finding):
             "values": "own",
             "rewards_known": self.rewards_known,
             "effective_size": json_number(self.draws.effective_size),
+            "check": self.check.to_dict(),
             "population": [vars(each) for each in self.population],
             "arms": self.arm_summary.to_dicts(),
             "participants": by_person,

@@ -17,7 +17,7 @@ from unbandit.hierarchy import Population, population
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.reporting.figures import ReportFigure, as_figure, draw_shares
-from unbandit.reporting.page import BASICS, Page, group_notices, main_part
+from unbandit.reporting.page import BASICS, Page, fit_section, group_notices, main_part, misfit
 from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
 
 MOST_PARTICIPANTS = 200  # of more, the first ones are listed
@@ -84,7 +84,7 @@ def population_report(
         "population.html", **heading, short=short, sentence=said, overview=_overview(found), level=share(found.level),
         warnings=group_notices(found.warnings, found.arms, audience),
         notes=group_notices((*record.reading, *found.notes), found.arms, audience), population=_population_rows(found),
-        arms=_arm_rows(found),
+        arms=_arm_rows(found), misfit=misfit(found), fit=fit_section(found),
         pictures=[_forest(found), *_shares(record, short=short)], names=[each.name for each in found.parameters],
         participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
         words=BASICS | WORDS, assumptions=_assumptions(found),
@@ -127,7 +127,9 @@ def _overview(found: Population) -> str:
     """Say what the answer was estimated from."""
     seen = "with every reward known" if found.rewards_known else "with hidden rewards integrated out"
     choices, arms = counted(int(found.rounds.sum()), "choice"), counted(len(found.arms), "arm")
-    return f"Read off {choices} among {arms}, made by {found.rule.split(':')[0]}, {seen}."
+    rule, wrong = found.rule.split(":")[0], found.check.verdict == "does not fit"
+    made = f"as if {rule} had made them" if wrong else f"made by {rule}"
+    return f"Read off {choices} among {arms}, {made}, {seen}."
 
 
 def _population_rows(found: Population) -> list[dict[str, str]]:
@@ -190,7 +192,7 @@ def _assumptions(found: Population) -> dict[str, str]:
     noise = "rewards of 0 and 1" if isinstance(found.noise, Bernoulli) else f"sigma {number(found.noise.sigma, 3)}"
     free = joined([each.name for each in found.parameters])
     return {
-        "rule": f"Every participant chose by {short_numbers(found.rule)}; only {free} differ. This is not checked.",
+        "rule": f"Every participant chose by {short_numbers(found.rule)}; only {free} differ.",
         "population": "Parameters are draws from a normal population on their scales, independent of each other.",
         "bandits": "Every participant has a bandit with values of their own, which do not change.",
         "rewards": f"Noise of a reward: {noise}; prior on every arm's mean: {found.prior}.",
