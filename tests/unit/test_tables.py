@@ -30,7 +30,7 @@ RANDOM = np.random.default_rng(1)
 MEANS = RANDOM.normal([1.0, 0.4], 0.1, size=(2, 20, 2))
 DRAWS = ub.Posterior(
     "ucb:alpha=0.25", ub.NormalPrior(), ub.Gaussian(1.0), 200, ("A", "B"), np.array([179, 21]), MEANS, -40.0, 0.5,
-    np.array([-40.2, -39.8]), 30.0, 50, np.zeros(200), np.array([1, 100, 200]), RANDOM.normal(size=(3, 2, 3)),
+    np.array([-40.2, -39.8]), 30.0, 50, lambda: np.zeros(200), np.array([1, 100, 200]), RANDOM.normal(size=(3, 2, 3)),
 )  # fmt: skip
 CHECK = Check("fits", 0.25, 399, statistics=(Statistic("switches", 40, 30.0, 38.0, 47.0, 0.6),))
 CURVE = ub.learning_curve(LOG, "ucb", sigma=1.0, points=3)

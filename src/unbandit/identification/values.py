@@ -287,7 +287,7 @@ def mixed_values(
     return replace(  # no cloud and no hidden path is of several rules
         found, log_evidence=evidence, log_evidence_error=float(np.hypot.reduce(shares * errors)),
         evidences=np.full_like(found.evidences, np.nan), effective_size=math.nan,
-        surprise=np.full_like(found.surprise, np.nan), path_rounds=found.path_rounds[:0], path=found.path[:0],
+        judged=lambda: np.full_like(found.surprise, np.nan), path_rounds=found.path_rounds[:0], path=found.path[:0],
     )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """All clouds of a posterior: how many particles they have, how they look ahead, and what they find together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -69,8 +70,18 @@ class LookAhead:
     between the two.
     """
 
-    twists: tuple[TwistedLog | BetaLog, ...]  # none where clouds that do not look at the future find clearly more
-    predictions: Numbers  # log probability of each round given those before it: by normal states, or a small cloud
+    twists: tuple[TwistedLog | BetaLog, ...] = ()  # none where clouds that do not look at the future find clearly more
+    predict: Callable[[], Numbers] = lambda: np.zeros(0)
+
+    @cached_property
+    def predictions(self) -> Numbers:
+        """Return the log probability of each round given those before it: by normal states, or a small cloud."""
+        return self.predict()
+
+    def trusted(self, evidence: float) -> Numbers:
+        """Return the predictions, or NaN where they miss the evidence of the whole log."""
+        right = abs(self.predictions.sum() - evidence) < ASTRAY + ASTRAY_PER_ROUND * self.predictions.size
+        return self.predictions if right else np.full_like(self.predictions, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +110,21 @@ class FilterResult:
         return tuple(sorted({at for passes in self.passes for each in passes for at in each.relaxed}))
 
     @property
-    def surprise(self) -> Numbers:
-        """Return the log probability of each round given those before; 0 between steps, NaN where it is not known.
+    def judged(self) -> Callable[[], Numbers]:
+        """Return how to compute the log probability of each round given those before; NaN where it is not known.
 
         Clouds that see the whole log cannot say it, and small ones that do not may be lost on long logs of many arms.
-        Predictions are used unless they miss the evidence of the whole log.
+        Predictions are used unless they miss the evidence of the whole log, and made only when they are asked for.
         """
         if not self.twisted or self.look_ahead is None:
-            return np.asarray(np.mean([by_round(passes) for passes in self.passes], axis=0))
-        predictions = self.look_ahead.predictions
+            return partial(np.asarray, np.mean([by_round(passes) for passes in self.passes], axis=0))
         evidence = log_mean(np.array([log_evidence_of(passes) for passes in self.passes]))[0]
-        right = abs(predictions.sum() - evidence) < ASTRAY + ASTRAY_PER_ROUND * predictions.size
-        return predictions if right else np.full_like(predictions, np.nan)
+        return partial(self.look_ahead.trusted, evidence)
+
+    @property
+    def surprise(self) -> Numbers:
+        """Return the log probability of each round given those before; 0 between steps, NaN where it is not known."""
+        return self.judged()
 
 
 def particles_for(*steps: int) -> int:
@@ -163,10 +177,10 @@ def run_filters(
             task = replace(task, particles=_twisted_particles(number, rule, len(log.arms), ahead=False))
     elif isinstance(rule, RandomisedRule) and task.follows_leader:
         task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
-        look_ahead = LookAhead((), by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
+        look_ahead = LookAhead(predict=_by_pilot(pilot, int(log.lengths.sum())))
     elif isinstance(rule, RandomisedRule) and task.divides_rewards and has_outlook(rule, steps, len(log.arms)):
         task, pilot = _around_paths(task, rule, steps, clouds, default=particles is None)
-        look_ahead = LookAhead((), by_round(pilot) if pilot else np.full(int(log.lengths.sum()), np.nan))
+        look_ahead = LookAhead(predict=_by_pilot(pilot, int(log.lengths.sum())))
     elif isinstance(rule, RandomisedRule) and particles is None:
         task = replace(task, particles=int(STRAIGHT_SHARE * number))
     with current_work().stage("Filtering", clouds * task.particles * sum(map(number_of_steps, readings))):
@@ -183,6 +197,11 @@ def run_filters(
     opening = sum(opening_chance(log, which, rule, there) for which in range(len(log)))
     evidences = [log_evidence_of(own) + opening for own in passes]
     return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), look_ahead, task.looks_ahead)
+
+
+def _by_pilot(pilot: tuple[FilterPass, ...], rounds: int) -> Callable[[], Numbers]:
+    """Return how rounds are predicted by a small cloud; NaN without one."""
+    return partial(np.asarray, by_round(pilot) if pilot else np.full(rounds, np.nan))
 
 
 def _twisted_particles(number: int, rule: RandomisedRule, arms: int, *, ahead: bool) -> int:
@@ -222,14 +241,18 @@ def _look_ahead(task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clo
     if not worse[second] > float(found.max()) - AGREE:
         straight = replace(small, particles=min(task.particles, PILOT_PARTICLES))
         if min(log_evidence_of(straight.run(clouds + at)) for at in (2, 3)) > float(found.max()) + CLEARLY_MORE:
-            return LookAhead((), np.zeros(0))
+            return LookAhead()
     nearly = worse[second] > worse[best] - NEARLY_AS_GOOD
     chosen = (twists[best], twists[second]) if nearly else (twists[best],)
-    if sum(each.arm.size for each in steps) * len(task.log.arms) <= MOST_PILOTED:
-        pilot = replace(small, particles=min(task.particles, PILOT_PARTICLES)).run(clouds + 2)
-        if not isinstance(pilot, CloudCollapsed) and abs(log_evidence_of(pilot) - worse[best]) < CLOSE:
-            return LookAhead(chosen, by_round(pilot))
-    return LookAhead(chosen, predict_log(normal, approximations[0], read, horizon))
+
+    def predict() -> Numbers:
+        if sum(each.arm.size for each in steps) * len(task.log.arms) <= MOST_PILOTED:
+            pilot = replace(small, particles=min(task.particles, PILOT_PARTICLES)).run(clouds + 2)
+            if not isinstance(pilot, CloudCollapsed) and abs(log_evidence_of(pilot) - worse[best]) < CLOSE:
+                return by_round(pilot)
+        return predict_log(normal, approximations[0], read, horizon)
+
+    return LookAhead(chosen, predict)
 
 
 def _has_angles(task: CloudFilter) -> bool:
@@ -265,7 +288,7 @@ def one_look_ahead(
         return None
     normal, beliefs, read, known = _as_normal(task, task.rule, steps)
     last = twist_log(normal, beliefs, read, max(horizons), known, seed)[-1]
-    return LookAhead(tuple(_towards(task, task.rule, steps, [last])), np.zeros(0))
+    return LookAhead(tuple(_towards(task, task.rule, steps, [last])))
 
 
 def evidence_without_clouds(

@@ -100,7 +100,7 @@ def infer(
     return Posterior(
         rule=str(rule), prior=prior, noise=noise, horizon=max(horizons), arms=log.arms, pulls=log.pulls.sum(axis=0),
         means=means, log_evidence=evidence, log_evidence_error=error, evidences=result.evidences,
-        effective_size=result.smallest, particles=result.particles, surprise=result.surprise,
+        effective_size=result.smallest, particles=result.particles, judged=result.judged,
         path_rounds=rounds, path=path,
         warnings=(
             *_relaxed(result), *_few_known(log, rule, result),

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,7 +249,7 @@ def infer_hidden(
     return Posterior(
         rule=str(rule), prior=prior, noise=noise, horizon=horizon, arms=arms, pulls=log.pulls[which], means=means,
         log_evidence=evidence, log_evidence_error=error, evidences=evidences, effective_size=smallest, particles=number,
-        surprise=np.full(int(log.rows.lengths[which]), math.nan), path_rounds=np.zeros(0, np.int64),
+        judged=partial(np.full, int(log.rows.lengths[which]), math.nan), path_rounds=np.zeros(0, np.int64),
         path=np.zeros((0, len(arms), 3)), warnings=(*warnings, *_said_of_missing(log)),
     )  # fmt: skip
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -58,9 +58,8 @@ class Posterior(Finding):
         The log evidence by each cloud.
     effective_size, particles
         The smallest effective sample size that any cloud fell to before it was resampled, and the size of a cloud.
-    surprise
-        The log probability of each round given those before it; NaN if its approximation misses the log's evidence.
-        For an index rule, whose filter looks ahead, it stands in the round whose reward was constrained.
+    judged
+        How to compute `surprise`, which may take another filter; so that is done when it is first read.
     path_rounds, path
         At some rounds of the first demonstration, and given it alone, the hidden sample mean of each arm: (rounds,
         arms, 3), the ends of a 95% band and the median between them; NaN before an arm's first pull. Empty where values
@@ -71,7 +70,7 @@ class Posterior(Finding):
         Whether the assumed rule fits the log.
     fitted
         The rule's numbers that were fitted from the log (`FIT`), each with an interval. The draws are averaged over
-        them; evidence, path and surprise are those at their medians.
+        them; evidence, path and `surprise` are those at their medians.
     rivals
         For each arm the arms that its gap is to the best of: those that could be pulled in its last round. None for all
         arms, if all could be pulled in all rounds.
@@ -89,7 +88,7 @@ class Posterior(Finding):
     evidences: NDArray[np.float64]
     effective_size: float
     particles: int
-    surprise: NDArray[np.float64]
+    judged: Callable[[], NDArray[np.float64]]
     path_rounds: NDArray[np.int64]
     path: NDArray[np.float64]
     warnings: tuple[Notice, ...] = ()
@@ -108,6 +107,18 @@ class Posterior(Finding):
     def sigma(self) -> float | None:
         """Return the standard deviation of a reward; None for rewards of 0 and 1."""
         return self.noise.sigma if isinstance(self.noise, Gaussian) else None
+
+    @cached_property
+    def surprise(self) -> NDArray[np.float64]:
+        """Return the log probability of each round given those before it.
+
+        NaN if its approximation misses the log's evidence. For an index rule, whose filter looks ahead, it stands in
+        the round whose reward was constrained.
+        """
+        return self.judged()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"judged": partial(np.asarray, self.surprise)}  # filters are not pickled
 
     @property
     def draws(self) -> NDArray[np.float64]:
@@ -203,7 +214,8 @@ class Posterior(Finding):
             said["horizon"], arms, np.array([rows[arm]["pulls"] for arm in arms], np.int64),
             np.stack([np.array(each, np.float64) for each in said["draws"].values()], axis=-1),
             said["log_evidence"], error, np.array(said["evidences"], np.float64),
-            said["effective_size"], said["particles"], np.empty(0), np.empty(0, np.int64), np.empty((0, len(arms), 3)),
+            said["effective_size"], said["particles"], partial(np.empty, 0),
+            np.empty(0, np.int64), np.empty((0, len(arms), 3)),
             read_notices(said["warnings"]), Check.from_dict(said["check"]),
             tuple(FittedNumber(**each) for each in said.get("fitted", ())),
             np.array(said["rivals"], np.bool_) if "rivals" in said else None,

@@ -80,7 +80,7 @@ def test_looking_ahead_changes_nothing_but_the_error():
     there = availability_of(table, INSTANCE.arms)
     log, belief = rule.demonstrate(INSTANCE, 90, seed=1, availability=there), belief_of(NORMAL, 3, NOISE, None)
     looking = run_filters(log, rule, belief, [90], 300, 4, 1, 1, there=there)
-    straight = run_filters(log, rule, belief, [90], 1_500, 4, 1, 1, there=there, look_ahead=LookAhead((), np.zeros(0)))
+    straight = run_filters(log, rule, belief, [90], 1_500, 4, 1, 1, there=there, look_ahead=LookAhead())
     assert looking.twisted
     assert not straight.twisted
     assert np.isfinite(looking.surprise).all()

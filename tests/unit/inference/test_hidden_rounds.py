@@ -190,7 +190,7 @@ def test_counts_that_the_opening_contradicts_are_refused():
 def test_without_a_hidden_round_it_is_the_posterior_of_the_whole_log():
     rule = ub.Thompson(sigma=0.5)
     log, _ = thinned_log(rule, 80, [])
-    whole = infer(log.rows, rule, NORMAL, NOISE, [80], particles=2_000, seed=2, look_ahead=LookAhead((), np.zeros(0)))
+    whole = infer(log.rows, rule, NORMAL, NOISE, [80], particles=2_000, seed=2, look_ahead=LookAhead())
     found = infer_hidden(log, 0, rule.for_arms(3), NORMAL, NOISE, 80, particles=2_000, seed=2)
     assert abs(found.log_evidence - whole.log_evidence) < 0.1 + 4 * found.log_evidence_error
     deviation = whole.draws.std(axis=0)

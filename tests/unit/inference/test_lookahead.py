@@ -107,7 +107,7 @@ def test_a_look_ahead_finds_what_ten_times_as_many_particles_without_one_miss():
     log = rule.demonstrate(ub.Instance(means, ub.Bernoulli()), 300, seed=1)
     belief = Belief(True, np.ones(10), np.ones(10), 1.0)
     ahead = run_filters(log, rule, belief, [300], 200, 4, 1, 1)
-    straight = run_filters(log, rule, belief, [300], 2_000, 4, 1, 1, look_ahead=LookAhead((), np.zeros(0)))
+    straight = run_filters(log, rule, belief, [300], 2_000, 4, 1, 1, look_ahead=LookAhead())
     assert ahead.twisted
     assert not straight.twisted
     assert ahead.evidences.std() < 0.6

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import unbandit as ub
+from unbandit.inference.filter import CloudFilter
 
 
 def test_an_explored_arm_surprises_in_its_own_round():
@@ -24,3 +27,16 @@ def test_the_uniform_rule_is_surprised_by_every_round_alike():
     found = ub.identify(log, "uniform", sigma=0.5, particles=20)
     (surprise,) = found.leading.evidence.surprise
     assert surprise == pytest.approx(np.full(20, -math.log(3)))
+
+
+def test_the_filter_of_surprises_runs_when_they_are_read(monkeypatch):
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.0], 0.5), 40, seed=3)
+    ran, run = [], CloudFilter.run
+    monkeypatch.setattr(CloudFilter, "run", lambda self, cloud: ran.append(self.looks_ahead) or run(self, cloud))
+    found = ub.posterior(log, ub.Softmax(temperature=0.3), sigma=0.5, particles=50, check=False)
+    assert all(ran)
+    copied = replace(found, horizon=50)
+    assert all(ran)
+    assert copied.surprise.sum() == pytest.approx(found.log_evidence, abs=1.0)
+    assert not all(ran)
+    assert pickle.loads(pickle.dumps(found)).surprise == pytest.approx(copied.surprise)

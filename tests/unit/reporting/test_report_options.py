@@ -32,7 +32,7 @@ def posterior(chances: list[float]) -> ub.Posterior:
     means[0, np.arange(draws), best] = 1.0
     return ub.Posterior(
         "ucb", ub.NormalPrior(), ub.Gaussian(1.0), 10, tuple("ABCDEF"[:arms]), np.ones(arms, np.int64), means, -1.0,
-        0.1, np.array([-1.0]), 10.0, 20, np.zeros(10), np.empty(0, np.int64), np.empty((0, arms, 3)),
+        0.1, np.array([-1.0]), 10.0, 20, lambda: np.zeros(10), np.empty(0, np.int64), np.empty((0, arms, 3)),
     )  # fmt: skip
 
 
