@@ -26,6 +26,7 @@ OWN_WEIGHT, RANDOM_WEIGHT = 0.5, 0.1  # of rivals of the rule's own kind togethe
 CONFIRMED = 3  # rivals whose evidence is computed by particles, before a rule is said not to fit
 MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of the part that is checked
 PARTICLES = 500  # of a cloud for a part
+FEATURE_MISSING = "A feature that the learner used may be missing as well."
 NOTED = ("fits", "fitted")  # codes of notes that are no warnings
 CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still be named
 
@@ -82,7 +83,8 @@ def _exact_evidence(record: ChoiceRecord, sigma: float, prior: float, seed: int)
 def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> list[Notice]:
     """Say whether a rule fits, and which given number the coefficients are in proportion to, if there is one."""
     if check.verdict == "does not fit":
-        text = f"{rule} does not fit the log ({check.chance}): {check.reason} Do not rely on the numbers."
+        text = f"{rule} does not fit the log ({check.chance}): {check.reason} {FEATURE_MISSING}"
+        text += " Do not rely on the numbers."
         return [Notice("does-not-fit", text, count=1)]
     if check.verdict != "fits":
         return []

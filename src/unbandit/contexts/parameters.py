@@ -43,8 +43,8 @@ def fit_strength(
     record, rough = max(candidates, key=lambda candidate: candidate[1].max() - candidate[0].reluctance)
     if not np.isfinite(rough).any():
         raise NotIdentifiable(
-            f"No value of {name} explains the first choices of the log.",
-            remedy=f"Check the rule, or give {name} a value to see where.",
+            f"No value of {name} explains the first choices of the log with these features.",
+            remedy=f"Check the rule, and that no feature is missing, or give {name} a value to see where.",
         )
     counts = np.flatnonzero(rough > rough.max() - COUNTS)
     first, last = int(counts[0]), int(counts[-1])
@@ -64,8 +64,8 @@ def fit_strength(
     evidences = np.array([each.log_evidence[0] if not any(each.died) else -math.inf for each in found])
     if not np.isfinite(evidences).any():
         raise NotIdentifiable(
-            f"No particle explains the log, whatever {name} is.",
-            remedy=f"Check the rule, or give {name} a value to see where.",
+            f"No particle explains the log with these features, whatever {name} is.",
+            remedy=f"Check the rule, and that no feature is missing, or give {name} a value to see where.",
         )
     weights = np.exp(evidences - evidences.max())
     weights /= weights.sum()

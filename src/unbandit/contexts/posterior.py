@@ -46,6 +46,7 @@ CLOUDS, DRAWS = 4, 1_000  # independent clouds, and draws of each
 MORE = 4  # times as many particles for clouds of which one died, and for greedy rules, whose paths are hard to follow
 THINNEST = 50.0  # effective particles of a greedy rule's cloud below which its answer is not to be trusted
 UNSEEN_FROM, BOUNDED_FROM = 0.95, 0.5  # of the prior's deviation: that of a coefficient of which little is known
+MISSING = f"Name every feature that the learner used with {option('features')}: one may be missing"
 MOST_NUMBERS = 12_000_000  # offers times coefficients: below 1 GB with five offers of three features per round
 
 
@@ -309,8 +310,8 @@ def _run(
     path = path_of(record, sigma=sigma, prior=prior)
     if record.kind == UCB and (first := impossible_at_first(path)) is not None:
         raise InferenceError(
-            f"{rule} chooses another offer in this round, before it knows any reward.", round=first + 1,
-            remedy="Another rule made the log, or one with other numbers.",
+            f"{rule} with these features chooses another offer in this round, before it knows any reward.",
+            round=first + 1, remedy=f"{MISSING}; or another rule made the log, or one with other numbers.",
         )  # fmt: skip
     several = readings(record, sigma)
     if len(several) > 1:
@@ -319,7 +320,8 @@ def _run(
     approximation = approximate(record, path)
     if not math.isfinite(approximation.log_start):
         raise InferenceError(
-            f"the approximation of the hidden rewards under {rule} did not settle.",
+            f"{rule} with these features does not explain the log: no hidden rewards were found that lead to its "
+            "choices.",
             remedy=f"{_causes(record, sigma)}; or its features have very different sizes.",
         )
     found = run_clouds(approximation, particles=particles, clouds=CLOUDS, seed=seed, threads=threads)
@@ -328,7 +330,8 @@ def _run(
     if any(found.died):
         state = max(found.died)
         raise InferenceError(
-            f"none of {MORE * particles:,} particles explains the log so far under {rule}.",
+            f"{rule} with these features does not explain the log so far: of {MORE * particles:,} series of hidden "
+            "rewards that were tried, none leads to this choice.",
             round=int(path.first_choice[state]) + 1,
             remedy=f"{_causes(record, sigma)}; or it takes more particles.",
         )
@@ -336,8 +339,8 @@ def _run(
 
 
 def _causes(record: ChoiceRecord, sigma: float) -> str:
-    """Name what makes a record impossible for a rule: another rule, or rewards that are not as assumed."""
-    text = "Another rule or other parameters made the log; "
+    """Name what makes a record impossible for a rule: a missing feature, another rule, or rewards not as assumed."""
+    text = f"{MISSING}; another rule or other parameters made the log; "
     step = step_of(record.rewards)
     if step > sigma:
         return (

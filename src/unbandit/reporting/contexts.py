@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unbandit.contexts.check import FEATURE_MISSING
 from unbandit.errors import Audience, python_option
 from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
 from unbandit.plots.estimate import coefficients
@@ -116,7 +117,7 @@ def _check(answer: ContextEstimate) -> str:
         return "Whether the rule fits was not checked."
     if check.verdict == "fits":
         return f"Other rules and other numbers do not explain the choices far better ({check.chance})."
-    return f"The rule does not fit ({check.chance}): {check.reason} Do not rely on the numbers."
+    return f"The rule does not fit ({check.chance}): {check.reason} {FEATURE_MISSING} Do not rely on the numbers."
 
 
 def _assumptions(answer: ContextEstimate, log: ContextLog) -> dict[str, str]:

@@ -233,6 +233,17 @@ def test_a_record_that_the_rule_cannot_have_made_is_refused(log):
     assert caught.value.round == 1
 
 
+@pytest.mark.parametrize("seed", [0, 5])
+def test_a_missing_feature_is_named_as_a_reason(seed):
+    contexts = np.random.default_rng(seed).standard_normal((60, 3, 3))
+    made = ub.LinUCB(alpha=1).demonstrate(ub.ContextInstance([0.3, -0.2, 2.0], sigma=0.5), contexts, seed=seed)
+    seen = ub.ContextLog.from_arrays(contexts[:, :, :2], made.chosen)
+    for alpha in (1, ub.FIT):
+        with pytest.raises(ub.UnbanditError, match="with these features") as caught:
+            ub.context_posterior(seen, ub.LinUCB(alpha=alpha), sigma=0.5, particles=100)
+        assert "missing" in caught.value.remedy
+
+
 def test_what_is_not_read_is_refused(log, found):
     rule = ub.LinUCB(alpha=1)
     with pytest.raises(ub.ParameterError, match="positive"):
@@ -256,7 +267,9 @@ def test_choices_of_another_rule_do_not_fit(log):
     )  # fmt: skip
     assert found.verdict == "does not fit"
     assert any("lints" in each for each in found.instead)
-    assert [notice.code for notice in check_notice(found, "linucb")] == ["does-not-fit"]
+    (notice,) = check_notice(found, "linucb")
+    assert notice.code == "does-not-fit"
+    assert "A feature that the learner used may be missing" in notice.text
 
 
 def test_a_long_record_is_checked_in_part(log, monkeypatch):
