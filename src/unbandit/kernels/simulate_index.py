@@ -12,11 +12,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_arrivals, send_reward
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
-from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
+from unbandit.kernels.compile import INLINED, Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.rewards import (
     BLOCK,
@@ -34,7 +35,6 @@ from unbandit.kernels.rng import philox, uniform_from_word
 ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 SIGN, SHIFT_63, ALL_BITS = np.uint64(1 << 63), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 TIES = np.uint64(2)  # the tape's stream 2
-AT_ONCE = np.uint64(32)  # actions written at a time
 WINDOW = 32768  # rounds merged at a time, at least: few enough for the cache, many enough for each arm
 
 
@@ -221,6 +221,20 @@ def sort_entries(levels: Numbers, tags: Words, other_levels: Numbers, other_tags
     return tags
 
 
+def _at_once(row: NDArray[Any]) -> np.uint64:
+    """Return how many actions to write at a time. Stretches are short where actions take more than one byte.
+
+    A wide store at every second byte would nearly always touch two lines of the cache.
+    """
+    return np.uint64(32 if row.itemsize == 1 else 8)
+
+
+@overload(_at_once, strict=False, jit_options=INLINED)
+def _compiled_at_once(row: Any) -> Any:
+    count = _at_once(np.empty(0, row.dtype.name))
+    return lambda row: count
+
+
 @inlined
 def _write_stretch(row: NDArray[Any], at: np.uint64, stop: np.uint64, arm: np.uint64) -> np.uint64:
     """Write pulls of an arm from round `at` to round `stop`; return the latter.
@@ -228,13 +242,13 @@ def _write_stretch(row: NDArray[Any], at: np.uint64, stop: np.uint64, arm: np.ui
     Many actions are written at a time where there is room for them, in one store; the next stretch overwrites those
     that are too many.
     """
-    t = at
-    while t < stop and t + AT_ONCE <= np.uint64(row.size):
+    t, at_once = at, _at_once(row)
+    while t < stop and t + at_once <= np.uint64(row.size):
         row[t] = arm
         code = row[t]
-        for later in range(AT_ONCE):
+        for later in range(at_once):
             row[t + later] = code
-        t += AT_ONCE
+        t += at_once
     for later in range(t, stop):
         row[later] = arm
     return stop
