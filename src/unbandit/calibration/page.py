@@ -5,13 +5,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from unbandit._version import __version__
-from unbandit.calibration.measure import MARKS, Criterion, grid
+from unbandit.calibration.measure import GOAL, MARKS, Criterion, averaged, grid
 from unbandit.calibration.record import Findings
 from unbandit.formatting import capitalise, markdown_table
 from unbandit.plots import parts
+from unbandit.study.monte_carlo import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +36,6 @@ CHART = (
     "Share of the 95% intervals that hold the truth, by rule: the average over all cells with its 95% Monte-Carlo "
     "interval; small marks are single cells. The band is the goal, 93% to 97%; (0/1) marks rewards of 0 and 1."
 )
-GOAL = (0.93, 0.97)
 LEFT_OUT_SHOWN = 5
 
 
@@ -155,15 +153,14 @@ def coverage_chart(criteria: Sequence[Criterion]) -> "Figure | None":
                 cells = [own.measured for own in rows.get(name, ()) if math.isfinite(own.measured.value)]
                 if not cells:
                     continue
-                values = np.array([each.value for each in cells])
-                error = 1.96 * float(np.sqrt(np.square([each.error for each in cells]).sum())) / values.size
-                height, mean = place + offset, float(values.mean())
+                values, mean, height = [each.value for each in cells], averaged(cells), place + offset
+                ends = mean.interval(LEVEL)
                 layout.axes.plot(
-                    values, [height] * values.size, "|", color=line.colour, alpha=0.35, markersize=5, zorder=2
+                    values, [height] * len(values), "|", color=line.colour, alpha=0.35, markersize=5, zorder=2
                 )
-                layout.axes.plot([mean - error, mean + error], [height] * 2, color=line.colour, linewidth=1.6, zorder=3)
-                layout.axes.plot([mean], [height], **look, zorder=4)
-                lowest = min(lowest, float(values.min()), mean - error)
+                layout.axes.plot(ends, [height] * 2, color=line.colour, linewidth=1.6, zorder=3)
+                layout.axes.plot([mean.value], [height], **look, zorder=4)
+                lowest = min(lowest, *values, ends[0])
             entries.append((look, label))
         ticks = parts.even_ticks(max(0.0, lowest - 0.01), 1.0)
         shown = ticks._replace(labels=[f"{100 * value:.3g}%" for value in ticks.values])
