@@ -100,7 +100,12 @@ def given_arms(arms: Iterable[object]) -> tuple[str, ...]:
     if not checks.is_list(arms):
         text = f"expected a list of labels; got {type(arms).__name__}."
         raise ParameterError(text, parameter="arms", value=arms, remedy="List every arm there was.")
-    labels = tuple([checked_label(arm, ParameterError, parameter="arms") for arm in arms])
+    given = tuple(arms)
+    texts = [arm for arm in given if type(arm) is str]
+    if len(texts) == len(given) and "".join(texts).isascii():  # as simulations name them, perhaps thousands
+        labels = tuple(map(str.strip, texts))
+    else:
+        labels = tuple([checked_label(arm, ParameterError, parameter="arms") for arm in given])
     if len(labels) < 2:
         text = f"expected two labels or more; got {len(labels)}."
         raise ParameterError(text, parameter="arms", remedy="List every arm there was.")

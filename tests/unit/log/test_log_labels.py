@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unbandit import ActionLog
-from unbandit.log.labels import FEW_ROWS, MOST_SPAN, LabelCoder, first_rows, label_of
+from unbandit.errors import ParameterError
+from unbandit.log.labels import FEW_ROWS, MOST_SPAN, LabelCoder, first_rows, given_arms, label_of
 from unbandit.log.reader import renumbered
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -108,3 +109,22 @@ def test_order_of_appearance(values: list[int]) -> None:
     assert codes[first_rows(codes)].tolist() == list(dict.fromkeys(values))
     order = np.array([3, 1, 4, 0, 2])
     assert order[renumbered(codes, order)].tolist() == values
+
+
+@pytest.mark.parametrize("last", ["c", "ç", 3, True], ids=["ASCII", "other text", "number", "truth value"])
+def test_listed_arms_are_the_same_text_whatever_stands_beside_them(last: object) -> None:
+    assert given_arms(iter([" a", "b\t", last])) == ("a", "b", label_of(last))
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        (["a", " a"], 'got "a" twice'),
+        (["a", "\t"], "a label at position 2; got a blank"),
+        (["a", "\ud800"], "half of a surrogate pair"),
+        (["a"], "two labels or more; got 1"),
+    ],
+)
+def test_listed_arms_that_are_no_arms(arms: list[str], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        given_arms(arms)
