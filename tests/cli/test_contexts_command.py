@@ -37,14 +37,20 @@ def test_a_simulated_log_is_estimated(unbandit):
         assert set(row) == {"feature", "arm", "value", "low", "high", "verdict"}
         assert row["low"] < row["value"] < row["high"]
         assert abs(row["value"] - truth) < 0.6
-    assert sum(each["probability"] for each in answer["best"]) == pytest.approx(1)
+    assert answer["best"] == []  # features change, so the best arm does
+    assert {each["arm"] for each in answer["offers"]} == {"A", "B", "C"}
+    assert sum(each["best"] for each in answer["offers"]) == pytest.approx(1)
+    for each in answer["offers"]:
+        assert each["low"] <= each["best"] <= each["high"]
+        assert (each["offered"], 0.1 < each["best"] < 0.7) == (60, True)
     assert len(answer["predictions"]) == 180
     first = answer["predictions"][0]
     assert first["low"] < first["value"] < first["high"]
     shown = unbandit("estimate", "log.csv", *FEATURES)
     assert "95% interval" in shown.out
     assert "degrees; length" in shown.out
-    assert "Probability of being the best arm" in shown.out
+    assert "the best offer of its round" in shown.out
+    assert "P(best)" not in shown.out
     written = unbandit("estimate", "log.csv", *FEATURES, "-o", "table.csv")
     assert (written.out, written.code) == ("", 0)
     assert pl.read_csv("table.csv").columns == ["feature", "arm", "value", "low", "high", "verdict"]
@@ -60,7 +66,25 @@ def test_a_disjoint_model_has_coefficients_by_arm(unbandit, refused):
     names = [(row["feature"], row["arm"]) for row in answers[0]["coefficients"]]
     assert names == [("x1", "0"), ("intercept", "0"), ("x1", "1"), ("intercept", "1")]
     assert answers[0]["coefficients"] == answers[1]["coefficients"]
+    assert sum(each["probability"] for each in answers[0]["best"]) == pytest.approx(1)
     assert "disjoint=true" in refused(4, "estimate", "wide.csv", "--features", "x1", *SHARED)
+
+
+def test_arms_with_features_of_their_own_have_a_best_one(unbandit):
+    features = {"A": (1.0, 0.2), "B": (-0.5, 1.0), "C": (0.1, -1.2)}
+    rows = [
+        {"round": at, "arm": arm, "chosen": int(arm == "A"), "x1": x, "x2": y}
+        for at in range(40)
+        for arm, (x, y) in features.items()
+    ]
+    pl.DataFrame(rows).write_csv("offers.csv")
+    simulated(unbandit, "--contexts", "offers.csv", "--features", "x1,x2", rounds=40)
+    done = unbandit("estimate", "log.csv", *FEATURES, "--no-check")
+    assert "P(best): the probability of being the best arm at its own features" in done.out
+    answer = json.loads(unbandit("estimate", "log.csv", *FEATURES, "--no-check", "--json").out)
+    best, offers = answer["best"], answer["offers"]
+    assert best[0]["arm"] == offers[0]["arm"] == "A"
+    assert best[0]["probability"] == pytest.approx(offers[0]["best"], abs=0.1)
 
 
 def test_a_rule_that_does_not_fit_is_an_error_if_strict(unbandit, refused):

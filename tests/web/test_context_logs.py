@@ -59,7 +59,7 @@ def test_offers_are_recognised_and_carried_on_to_an_answer(client, data, log):
     ]  # fmt: skip
     shown = text_of(answer)
     assert "estimated" in shown
-    assert "Probability of being the best arm" in shown
+    assert "How often an arm was the best offer of its round" in shown
     assert "unbandit report log.csv --rule linucb:ridge=1.0,alpha=1.0 --features x1,x2 --sigma 0.5" in shown
 
 

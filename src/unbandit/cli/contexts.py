@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from unbandit.contexts import ContextInstance, ContextLog, LinearRule
     from unbandit.contexts.posterior import ContextPosterior
-    from unbandit.contexts.result import ContextEstimate
+    from unbandit.contexts.result import ContextEstimate, OfferedArm
 
 PLAIN = {
     "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
@@ -150,7 +150,7 @@ def _print(answer: ContextEstimate) -> None:
     for name, each in shown:
         if answer.several:
             out.print(printable(f"demonstration {name}"), style="bold")
-        _print_learner(out, each, answer.best[name])
+        _print_learner(out, each, answer.offers[name], answer.best[name])
     if (left := len(answer.posteriors) - len(shown)) > 0:
         out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
     if answer.predictions is not None:
@@ -163,8 +163,10 @@ def _print(answer: ContextEstimate) -> None:
         printer.say_left_out(out, len(cells), "values")
 
 
-def _print_learner(out: Console, found: ContextPosterior, best: Mapping[str, float]) -> None:
-    """Print coefficients, how well direction and length are known, and the best arm."""
+def _print_learner(
+    out: Console, found: ContextPosterior, offers: Sequence[OfferedArm], best: Mapping[str, float]
+) -> None:
+    """Print coefficients, how well direction and length are known, and how often each arm was best."""
     from unbandit.formatting import interval, number, probability
 
     by_arm = found.names[0][1] is not None
@@ -182,10 +184,20 @@ def _print_learner(out: Console, found: ContextPosterior, best: Mapping[str, flo
     out.print(printer.new_table(headings, lines[: printer.MOST_LINES]))
     printer.say_left_out(out, len(lines), "coefficients")
     out.print(f"Direction known to {number(found.angle, 2)} degrees; length {interval(*found.length())}.")
-    where = "at the average context" if by_arm else "each at the average of its own features"
-    out.print(f"Probability of being the best arm, {where}", style="bold")
-    headings = printer.columns(printer.TEXT, "arm") + printer.columns(printer.NUMBER, "probability")
-    out.print(printer.new_table(headings, [[arm, probability(chance)] for arm, chance in [*best.items()][:MOST_ARMS]]))
+    out.print("How often an arm was the best offer of its round", style="bold")
+    headings = [
+        *printer.columns(printer.TEXT, "arm"), *printer.columns(printer.NUMBER, "offered", "chosen", "best"),
+        *printer.columns(printer.WORD, f"{found.level * 100:g}% interval", *(["P(best)"] if best else [])),
+    ]  # fmt: skip
+    lines = [
+        [each.arm, f"{each.offered:,}", f"{each.chosen / each.offered:.0%}", f"{each.best:.0%}",
+         f"{each.low:.0%} to {each.high:.0%}", *([probability(best[each.arm])] if best else [])]
+        for each in offers[:MOST_ARMS]
+    ]  # fmt: skip
+    out.print(printer.new_table(headings, lines))
+    if best:
+        where = "at the average context" if by_arm else "at its own features, among all arms"
+        out.print(f"P(best): the probability of being the best arm {where}.")
 
 
 def simulate(rule: LinearRule, given: Mapping[str, Any]) -> None:

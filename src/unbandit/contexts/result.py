@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.contexts.check import DOES_NOT_FIT, NOTED
+from unbandit.contexts.design import INTERCEPT, design_of
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
@@ -25,7 +26,19 @@ if TYPE_CHECKING:
     from unbandit.contexts.log import ContextLog
     from unbandit.contexts.rule import LinearRule
 
+MOST_DRAWS = 200  # at which offers are compared
 SCHEMA = "unbandit.contexts/1"
+
+
+class OfferedArm(NamedTuple):
+    """How often an arm's offer was the best of those in its round, and how often it was chosen."""
+
+    arm: str
+    offered: int  # rounds
+    chosen: int  # of them
+    best: float  # the expected share of these rounds in which no other offer was worth more
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,9 +49,12 @@ class ContextEstimate(Finding):
     ----------
     posteriors
         The draws behind all of it, by demonstration: each is a learner that was read on its own.
+    offers
+        Likewise, how often every arm's offer was the best of its round, the most often best arm first.
     best
-        Likewise, the probability of each arm to be the best one at the average context: in a shared model, every arm
-        at the average of its own features.
+        Likewise, the probability of each arm to be the best one: at the average context in a disjoint model, and at its
+        own features in a shared one. Empty where features of an arm change in a shared model: which arm is best then
+        depends on the round.
     predictions
         The value of every row that was asked for, with its interval; None if none was.
     notices
@@ -46,6 +62,7 @@ class ContextEstimate(Finding):
     """
 
     posteriors: Mapping[str, ContextPosterior]
+    offers: Mapping[str, tuple[OfferedArm, ...]]
     best: Mapping[str, Mapping[str, float]]
     predictions: pl.DataFrame | None = None
     notices: tuple[Notice, ...] = ()
@@ -54,8 +71,8 @@ class ContextEstimate(Finding):
         many = counted(len(self.posterior.names), "coefficient")
         if self.several:
             return f"<ContextEstimate: {many} of each of {len(self.posteriors)} demonstrations, {self.posterior.rule}>"
-        arm, chance = max(self.best[next(iter(self.best))].items(), key=lambda pair: pair[1])
-        return f"<ContextEstimate: {many}, {self.posterior.rule}, best {arm} with probability {chance:.3g}>"
+        first = next(iter(self.offers.values()))[0]
+        return f"<ContextEstimate: {many}, {self.posterior.rule}, {first.arm} best in {first.best:.0%} of its rounds>"
 
     @property
     def posterior(self) -> ContextPosterior:
@@ -117,6 +134,7 @@ class ContextEstimate(Finding):
             "direction": {"angle": json_number(found.angle)},
             "length": {"low": low, "high": high},
             "fitted": [each.to_dict() for each in found.fitted],
+            "offers": [each._asdict() for each in self.offers[name]],
             "best": [{"arm": arm, "probability": chance} for arm, chance in self.best[name].items()],
         }
 
@@ -133,7 +151,8 @@ def estimate_contexts(
     rows = None
     if predict is not None:  # read first: what is wrong with it should not wait
         rows = read_features(sources_of(predict, layout or Layout(), unpack=True), log.feature_names)
-    posteriors, best, predictions, notices = {}, {}, {}, list[Notice]()
+    posteriors, offers, predictions, notices = {}, {}, {}, list[Notice]()
+    best: dict[str, dict[str, float]] = {}
     for at, name in enumerate(log.demonstrations):
         alone = log.select(at)
         try:
@@ -143,14 +162,16 @@ def estimate_contexts(
         except UnbanditError as error:
             text = f'In demonstration "{printable(name)}": {error.text}' if len(log) > 1 else error.text
             raise error.at(text=text) from None
-        chances = found.best_at(average_context(alone, disjoint=found.names[0][1] is not None))
-        posteriors[name] = found
-        best[name] = {log.arms[arm]: float(chances[arm]) for arm in np.argsort(-chances, kind="stable")}
+        posteriors[name], offers[name], best[name] = found, offered_arms(found, alone), {}
+        disjoint = found.names[0][1] is not None
+        if disjoint or _has_fixed_features(alone):
+            chances = found.best_at(average_context(alone, disjoint=disjoint))
+            best[name] = {log.arms[arm]: float(chances[arm]) for arm in np.argsort(-chances, kind="stable")}
         if rows is not None:
             predictions[name] = _predicted(found, rows, log.arms)
         notices += [replace(each, demonstration=name) if len(log) > 1 else each for each in found.notices]
     table = None if rows is None else _stacked(predictions)
-    return ContextEstimate(posteriors, best, table, (*log.reading, *notices))
+    return ContextEstimate(posteriors, offers, best, table, (*log.reading, *notices))
 
 
 def warnings_and_notes(log: ContextLog, notices: Sequence[Notice]) -> tuple[list[Notice], list[Notice]]:
@@ -165,6 +186,35 @@ def _stacked(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         return next(iter(tables.values()))
     named = (table.select(pl.lit(name).alias("demonstration"), pl.all()) for name, table in tables.items())
     return pl.concat(named)
+
+
+def offered_arms(found: ContextPosterior, log: ContextLog) -> tuple[OfferedArm, ...]:
+    """Return how often each arm's offer was the best of its round, over draws; of arms that were never offered none."""
+    design = design_of(log, intercept=found.names[-1][0] == INTERCEPT, disjoint=found.names[0][1] is not None)
+    thinned = found.draws[:: max(len(found.draws) // MOST_DRAWS, 1)]
+    offered = np.bincount(design.codes, minlength=design.arms)
+    chosen = np.bincount(design.codes[design.rows], minlength=design.arms)
+    shares = np.empty((len(thinned), design.arms))
+    for at, theta in enumerate(thinned):
+        values = design.values(theta)
+        largest = np.maximum.reduceat(values, design.offsets[:-1])
+        is_best = values >= np.repeat(largest, np.diff(design.offsets))
+        shares[at] = np.bincount(design.codes, is_best, minlength=design.arms) / np.maximum(offered, 1)
+    low, high = np.quantile(shares, [0.5 - found.level / 2, 0.5 + found.level / 2], axis=0).tolist()
+    mean = shares.mean(axis=0)
+    order = [int(arm) for arm in np.argsort(-mean, kind="stable") if offered[arm]]
+    return tuple(
+        OfferedArm(log.arms[arm], int(offered[arm]), int(chosen[arm]), float(mean[arm]), low[arm], high[arm])
+        for arm in order
+    )
+
+
+def _has_fixed_features(log: ContextLog) -> bool:
+    """Return whether every arm has the same features in all rounds, so that they belong to the arm."""
+    order = np.argsort(log.codes, kind="stable")
+    codes, features = log.codes[order], log.features[order]
+    same = codes[1:] == codes[:-1]
+    return bool((features[1:][same] == features[:-1][same]).all())
 
 
 def average_context(log: ContextLog, *, disjoint: bool) -> NDArray[np.float64]:

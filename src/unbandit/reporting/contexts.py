@@ -28,6 +28,8 @@ WORDS = {
     "estimated": "The log shows the coefficient.",
     "bounded": "The log narrows it, but half or more of the prior's deviation is left.",
     "unseen": "The log says hardly anything about it: what is shown is the prior.",
+    "best offer": "In how many of the rounds in which an arm was offered no other offer was worth more. Features and "
+    "offers change from round to round, and with them the best arm.",
     "direction": "Choices compare offers. That shows which features matter more than others, long before it shows by "
     "how much: the direction is known better than the length.",
 }
@@ -88,7 +90,7 @@ def _rewards(log: ContextLog) -> str:
 def _learner(answer: ContextEstimate, name: str, found: ContextPosterior) -> dict[str, Any]:
     """Return the tables of one demonstration."""
     lows, highs = found.interval()
-    rows = zip(found.names, found.mean, lows, highs, found.verdicts, strict=True)
+    rows, best = zip(found.names, found.mean, lows, highs, found.verdicts, strict=True), answer.best[name]
     return {
         "name": shown(name) if answer.several else "",
         "rows": [
@@ -96,7 +98,11 @@ def _learner(answer: ContextEstimate, name: str, found: ContextPosterior) -> dic
              "interval": interval(low, high), "verdict": verdict}
             for (feature, arm), value, low, high, verdict in rows
         ],
-        "best": [(shown(arm), probability(chance)) for arm, chance in list(answer.best[name].items())[:MOST_ARMS]],
+        "best": [
+            (shown(each.arm), f"{each.offered:,}", f"{each.chosen / each.offered:.0%}", f"{each.best:.0%}",
+             f"{each.low:.0%} to {each.high:.0%}", *([probability(best[each.arm])] if best else []))
+            for each in answer.offers[name][:MOST_ARMS]
+        ],
     }  # fmt: skip
 
 
