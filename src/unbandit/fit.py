@@ -106,7 +106,8 @@ class Check(Finding):
     failed: tuple[str, ...] = ()  # the names of those that do not fit
 
     def __repr__(self) -> str:
-        made = f", {self.chance}, {self.simulations:,} simulations" if self.p_value is not None else ""
+        made = f", {self.chance}" if self.p_value is not None else ""
+        made += f", {self.simulations:,} simulations" if self.simulations else ""
         return f"<Check: {self.verdict}{made}>"
 
     @property

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import unbandit as ub
-from unbandit.contexts.result import ContextEstimate
+from unbandit.contexts.result import ContextEstimate, OfferedArm
 from unbandit.errors import ParameterError
 from unbandit.fit import Check, Statistic
 from unbandit.tables import Tabular, aligned
@@ -40,7 +40,8 @@ COEFFICIENTS = ub.ContextPosterior(
     "linucb:alpha=1.0", 0.5, 1.0, 0.95, (("x1", None), ("x2", None)), ("0", "1", "2"), 40, MEANS,
     MEANS.mean(axis=(0, 1)), np.diag([0.01, 0.01]), -30.0, 0.3, 20.0, 50,
 )  # fmt: skip
-CONTEXTS = ContextEstimate({"1": COEFFICIENTS}, {"1": {"1": 0.8, "0": 0.2}})
+OFFERS = (OfferedArm("1", 9, 7, 0.8, 0.7, 0.9), OfferedArm("0", 9, 2, 0.2, 0.1, 0.3))
+CONTEXTS = ContextEstimate({"1": COEFFICIENTS}, {"1": OFFERS}, {"1": {"1": 0.8, "0": 0.2}})
 TABLES: dict[str, Tabular] = {
     "log": LOG, "logs": TWO, "offers": LINEAR, "estimate": ANSWER, "estimates": MANY, "posterior": DRAWS,
     "check": CHECK, "curve": CURVE, "moment": MOMENT, "contexts": CONTEXTS, "coefficients": COEFFICIENTS,

@@ -58,11 +58,17 @@ def check_record(
             values[at] = _exact_evidence(rival, noise, prior, seed) + by_rewards[at]
         values[order[CONFIRMED:]] = -math.inf
         p_value = _bound(log_weights + values - log_evidence)
+    rounds = record.chosen.size
+    choices = f"all {rounds:,} choices" if part is record else f"the first {part.chosen.size:,} of {rounds:,} choices"
+    compared = (
+        f"Compared was how probable {choices} are under the rule and under {len(names)} others: the same with other "
+        "numbers or other noise, other rules, and a choice at random."
+    )
     if p_value > DOES_NOT_FIT:
-        return Check("fits", p_value=p_value, checked=1)
+        return Check("fits", p_value=p_value, reason=compared, checked=1)
     order = np.argsort(-values)
     instead = tuple(names[at] for at in order if values[at] > values.max() - CLOSE)
-    reason = f"{instead[0]} makes the choices {times(values.max() - log_evidence)} times as probable."
+    reason = f"{instead[0]} makes {choices} {times(values.max() - log_evidence)} times as probable. {compared}"
     return Check("does not fit", p_value=p_value, reason=reason, instead=instead, checked=1, failed=("1",))
 
 
@@ -88,7 +94,7 @@ def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> l
         return [Notice("does-not-fit", text, count=1)]
     if check.verdict != "fits":
         return []
-    text = "Checked: no other rule that was tried makes these choices clearly more probable."
+    text = f"Checked: no other rule that was tried makes these choices clearly more probable. {check.reason}"
     if in_proportion is not None:
         name = rule.partition(":")[0]
         text += (

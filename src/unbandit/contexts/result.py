@@ -93,9 +93,11 @@ class ContextEstimate(Finding):
         worst = min(checked.values(), key=lambda each: each.p_value or 0.0)
         failed = tuple(name for name, each in checked.items() if (each.p_value or 0.0) * len(checked) <= DOES_NOT_FIT)
         p_value = min(1.0, (worst.p_value or 0.0) * len(checked))
+        good, number = len(checked) - len(failed), len(checked)
+        said = f"{good:,} of {number:,} demonstrations {'fits' if good == 1 else 'fit'}. The one that fits worst:"
         return replace(
             worst, verdict="does not fit" if failed else "fits", p_value=p_value, checked=len(checked), failed=failed,
-            reason=worst.reason if failed else None, instead=worst.instead if failed else (),
+            reason=f"{said} {worst.reason}", instead=worst.instead if failed else (),
         )  # fmt: skip
 
     def to_frame(self) -> pl.DataFrame:
@@ -113,7 +115,7 @@ class ContextEstimate(Finding):
             "level": found.level,
             "sigma": found.sigma,
             "prior": found.prior,
-            "check": {"verdict": check.verdict, "p_value": check.p_value, "instead": check.instead},
+            "check": check.to_dict(),
         }
         if self.several:
             answer["demonstrations"] = [{"demonstration": name, **self._learner(name)} for name in self.posteriors]

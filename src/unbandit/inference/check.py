@@ -163,11 +163,13 @@ def _together(found: list[Check], names: list[str], several: int) -> Check:
     fits = together > DOES_NOT_FIT and 2 * len(failed) <= number
     worst = found[known[0][1]]
     were, do = "was" if number == 1 else "were", "does" if len(failed) == 1 else "do"
+    passed = number - len(failed)
     parts = [] if number == several else [f"Of {several:,} demonstrations {number:,} {were} checked."]
     if failed:
-        first = f'Demonstration "{names[known[0][1]]}": {worst.reason}'
+        first = f'Demonstration "{names[known[0][1]]}", the one that fits worst: {worst.reason}'
         chance = ", as may happen by chance" if fits else ""
-        parts.append(f"{len(failed):,} of {number:,} {do} not fit{chance}. {first}")
+        others = f"; {passed:,} {'fits' if passed == 1 else 'fit'}" if passed else ""
+        parts.append(f"{len(failed):,} of {number:,} {do} not fit{chance}{others}. {first}")
     else:
         parts += sorted({each.reason for each in found if each.reason})
     verdict: FitVerdict = "fits" if fits else "does not fit"

@@ -122,7 +122,7 @@ def _check(answer: ContextEstimate) -> str:
     if check.verdict == "not checked":
         return "Whether the rule fits was not checked."
     if check.verdict == "fits":
-        return f"Other rules and other numbers do not explain the choices far better ({check.chance})."
+        return f"Other rules and other numbers do not explain the choices far better ({check.chance}). {check.reason}"
     return f"The rule does not fit ({check.chance}): {check.reason} {FEATURE_MISSING} Do not rely on the numbers."
 
 

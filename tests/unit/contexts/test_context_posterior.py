@@ -277,6 +277,12 @@ def test_a_long_record_is_checked_in_part(log, monkeypatch):
     record = _record(ub.LinUCB(alpha=1).design(log), ub.LinUCB(alpha=1))
     found = check_record(record, "linucb", sigma=0.5, prior=1.0, log_evidence=-1e9, seed=1)
     assert found.verdict == "fits"
+    assert "the first 29 of 60 choices" in found.reason
+    assert "simulations" not in repr(found)
+    monkeypatch.undo()
+    whole = check_record(record, "linucb", sigma=0.5, prior=1.0, log_evidence=-1.0, seed=1)
+    assert "all 60 choices" in whole.reason
+    assert "all 60 choices" in check_notice(whole, "linucb")[0].text
 
 
 def test_alpha_is_fitted(log):

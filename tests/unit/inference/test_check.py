@@ -283,7 +283,7 @@ def test_more_demonstrations_that_do_not_fit_than_by_chance_are_a_misfit(failed:
     assert len(together.failed) == failed
     _, notes = said_of(together, ub.UCB1())
     if failed == 1:
-        assert "1 of 20 does not fit, as may happen by chance." in together.reason
+        assert "1 of 20 does not fit, as may happen by chance; 19 fit." in together.reason
         assert notes[0].text.startswith("Checked: taken together, the demonstrations look like those of ucb1")
         assert "nothing stands out" not in notes[0].text
     if failed == 3:
