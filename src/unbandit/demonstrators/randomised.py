@@ -146,10 +146,12 @@ class RandomisedRule(Demonstrator):
         return RandomisedOptions(self.columns, 1 if self.one_draw else arms, self.initial, self.batch, self.fixed_delay)
 
     def _simulate(self, bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-        from unbandit.kernels.simulate_randomised import draw_actions
+        from unbandit.kernels.simulate_randomised import draw_actions, room_to_draw
 
         options = self._options(bandit.means.size)
-        draw_actions(bandit, parameters, first_run, options, self.delay_distribution, self.opening == "random", actions)
+        sizes, shuffled = (bandit.means.size, self.columns, actions.shape[1]), self.opening == "random"
+        room = room_to_draw(*sizes, self.delay_distribution, shuffled=shuffled)
+        draw_actions(bandit, parameters, first_run, options, *room, actions)
 
     def _simulate_available(
         self, bandit: Bandit, parameters: Any, first_run: int, spans: Spans, actions: NDArray[Any]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unbandit.kernels.bandit import Bandit
-from unbandit.kernels.compile import Integers, Numbers, called, inlined
+from unbandit.kernels.compile import Integers, Numbers, inlined
 from unbandit.kernels.rng import philox, uniform_from_word
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -25,11 +25,11 @@ class Arrivals(NamedTuple):
     following: Integers  # for each round the next one whose reward becomes known at the same time; -1 for none
 
 
-@called
-def new_arrivals(cumulative: Numbers, horizon: int) -> Arrivals:
-    """Return room for the arrivals of a run."""
-    size = horizon if cumulative.size > 0 else 0
-    return Arrivals(cumulative, np.full(size, -1), np.full(size, -1), np.full(size, -1))
+def arrivals_for(cumulative: Numbers, horizon: int) -> Arrivals | None:
+    """Return room for the arrivals of a run; None where no delay is random."""
+    if cumulative.size == 0:
+        return None
+    return Arrivals(cumulative, np.full(horizon, -1), np.full(horizon, -1), np.full(horizon, -1))
 
 
 @inlined

@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_arrivals, send_reward
+from unbandit.kernels.arrivals import Arrivals, all_known, arrivals_for, forget_arrivals, send_reward
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compile import INLINED, Numbers, Words, called, compiled, inlined
 from unbandit.kernels.formula import index_value
@@ -379,30 +379,37 @@ class IndexState(NamedTuple):
 
 @inlined
 def play_largest_index(
-    bandit: Bandit, parameters: Any, name: np.uint64, options: IndexOptions, state: IndexState, arrivals: Arrivals,
-    actions: NDArray[Any],
+    bandit: Bandit, parameters: Any, name: np.uint64, options: IndexOptions, state: IndexState,
+    arrivals: Arrivals | None, actions: NDArray[Any],
 ) -> None:  # fmt: skip
-    """Fill `actions` with demonstration `name`."""
+    """Fill `actions` with demonstration `name`; without `arrivals`, their code is not compiled."""
     pulls, totals, index = state
-    arms, horizon, delay, by_chance = bandit.means.size, actions.size, options.delay, arrivals.cumulative.size > 0
+    arms, horizon, delay, by_chance = bandit.means.size, actions.size, options.delay, False
+    if arrivals is not None:
+        by_chance = arrivals.cumulative.size > 0
+        forget_arrivals(arrivals)
     opening = horizon if by_chance else options.initial * arms + delay
-    forget_arrivals(arrivals)
     for arm in range(arms):
         pulls[arm], totals[arm], index[arm] = 0, 0.0, np.inf
     chosen = 0
     for t in range(horizon):
         # --- the reward of `delay + 1` rounds ago becomes known, or those that arrive now ---
-        source = np.int64(arrivals.first[t]) if by_chance else np.int64(t - 1 - delay)
+        source = np.int64(t - 1 - delay)
+        if arrivals is not None and by_chance:
+            source = np.int64(arrivals.first[t])
         while source >= 0:
             learnt = np.int64(actions[source]) if by_chance or delay > 0 else np.int64(chosen)
-            source = np.int64(arrivals.following[source]) if by_chance else np.int64(-1)
+            following = np.int64(-1)
+            if arrivals is not None and by_chance:
+                following = np.int64(arrivals.following[source])
+            source = following
             totals[learnt] += reward(bandit, name, np.uint64(learnt), np.uint64(pulls[learnt]))
             pulls[learnt] += 1
             if t > opening and not options.uses_round:
                 n = np.uint64(pulls[learnt])
                 mean = totals[learnt] * inverse_of(bandit.inverse, n)
                 index[learnt] = index_value(parameters, mean, n, np.uint64(t))
-        if by_chance and t < opening and all_known(pulls, options.initial):
+        if arrivals is not None and by_chance and t < opening and all_known(pulls, options.initial):
             opening = t
         if t < opening or (t - opening) % options.batch == 0:
             # --- every arm's index `U_i(mean, n, t)`; in the opening, minus infinity once an arm has had its turn ---
@@ -435,19 +442,19 @@ def play_largest_index(
         if t < opening:
             index[chosen] = -np.inf
         actions[t] = chosen
-        if by_chance:
+        if arrivals is not None and by_chance:
             send_reward(bandit, name, arrivals, t)
 
 
-def room_to_play(arms: int, horizon: int, delays: Numbers) -> tuple[IndexState, Arrivals]:
+def room_to_play(arms: int, horizon: int, delays: Numbers) -> tuple[IndexState, Arrivals | None]:
     """Return what a run fills in; `delays` is the distribution of random delays, empty where the delay is fixed."""
-    return IndexState(np.empty(arms, np.int64), np.empty(arms), np.empty(arms)), new_arrivals(delays, horizon)
+    return IndexState(np.empty(arms, np.int64), np.empty(arms), np.empty(arms)), arrivals_for(delays, horizon)
 
 
 @compiled
 def pull_largest_index(
-    bandit: Bandit, parameters: Any, first_run: int, options: IndexOptions, state: IndexState, arrivals: Arrivals,
-    actions: NDArray[Any],
+    bandit: Bandit, parameters: Any, first_run: int, options: IndexOptions, state: IndexState,
+    arrivals: Arrivals | None, actions: NDArray[Any],
 ) -> None:  # fmt: skip
     """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...; see `room_to_play`."""
     for run in range(actions.shape[0]):

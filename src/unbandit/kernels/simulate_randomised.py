@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.arrivals import Arrivals, all_known, forget_arrivals, new_arrivals, send_reward
+from unbandit.kernels.arrivals import Arrivals, all_known, arrivals_for, forget_arrivals, send_reward
 from unbandit.kernels.bandit import Bandit, arrange, draw_opening, reward
 from unbandit.kernels.compile import Integers, Numbers, compiled, inlined
 from unbandit.kernels.formula import choose, learn
@@ -39,29 +39,36 @@ class RandomisedState(NamedTuple):
 @inlined
 def play_by_chance(
     bandit: Bandit, parameters: Any, name: np.uint64, options: RandomisedOptions, state: RandomisedState,
-    arrivals: Arrivals, actions: NDArray[Any],
+    arrivals: Arrivals | None, actions: NDArray[Any],
 ) -> None:  # fmt: skip
-    """Fill `actions` with demonstration `name`."""
+    """Fill `actions` with demonstration `name`; without `arrivals`, their code is not compiled."""
     pulls, memory, draws, seen_pulls, seen_memory, order = state
     arms, columns = memory.shape
-    delay, by_chance, seen_round, chosen = options.delay, arrivals.cumulative.size > 0, 0, 0
+    delay, by_chance, seen_round, chosen = options.delay, False, 0, 0
+    if arrivals is not None:
+        by_chance = arrivals.cumulative.size > 0
+        forget_arrivals(arrivals)
     opening = (actions.size if by_chance else options.initial * arms + delay) if options.initial > 0 else 0
-    forget_arrivals(arrivals)
     for arm in range(arms):
         pulls[arm], draws[arm] = 0, 0.0
         for column in range(columns):
             memory[arm, column] = 0.0
     for t in range(actions.size):
         # --- the reward of `delay + 1` rounds ago becomes known, or those that arrive now ---
-        source = np.int64(arrivals.first[t]) if by_chance else np.int64(t - 1 - delay)
+        source = np.int64(t - 1 - delay)
+        if arrivals is not None and by_chance:
+            source = np.int64(arrivals.first[t])
         while source >= 0:
             learnt = np.int64(actions[source]) if by_chance or delay > 0 else np.int64(chosen)
             gained = reward(bandit, name, np.uint64(learnt), np.uint64(pulls[learnt]))
             learn(parameters, pulls, memory, source + 1, learnt, gained)
             memory[learnt, 0] += gained
             pulls[learnt] += 1
-            source = np.int64(arrivals.following[source]) if by_chance else np.int64(-1)
-        if by_chance and t < opening and all_known(pulls, options.initial):
+            following = np.int64(-1)
+            if arrivals is not None and by_chance:
+                following = np.int64(arrivals.following[source])
+            source = following
+        if arrivals is not None and by_chance and t < opening and all_known(pulls, options.initial):
             opening = t
         if t < opening:
             chosen = order[t % arms] if order.size > 0 else np.int64(t % arms)
@@ -79,26 +86,30 @@ def play_by_chance(
                 draws[at] = uniform_from_word(second if t & 1 else first)
             chosen = choose(parameters, seen_pulls, seen_memory, seen_round, draws)
         actions[t] = chosen
-        if by_chance:
+        if arrivals is not None and by_chance:
             send_reward(bandit, name, arrivals, t)
+
+
+def room_to_draw(
+    arms: int, columns: int, horizon: int, delays: Numbers, *, shuffled: bool
+) -> tuple[RandomisedState, Arrivals | None]:
+    """Return what a run fills in; `delays` is the distribution of random delays, empty where the delay is fixed.
+
+    If `shuffled`, every run draws the order of its opening.
+    """
+    state = RandomisedState(
+        np.empty(arms, np.int64), np.empty((arms, columns)), np.empty(arms),
+        np.empty(arms, np.int64), np.empty((arms, columns)), np.empty(arms if shuffled else 0, np.int64),
+    )  # fmt: skip
+    return state, arrivals_for(delays, horizon)
 
 
 @compiled
 def draw_actions(
-    bandit: Bandit, parameters: Any, first_run: int, options: RandomisedOptions, delays: Numbers, shuffled: bool,
-    actions: NDArray[Any],
+    bandit: Bandit, parameters: Any, first_run: int, options: RandomisedOptions, state: RandomisedState,
+    arrivals: Arrivals | None, actions: NDArray[Any],
 ) -> None:  # fmt: skip
-    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...
-
-    `delays` is the distribution of random delays (`Arrivals.cumulative`), empty where the delay is fixed.
-    If `shuffled`, every run draws the order of its opening.
-    """
-    arms = bandit.means.size
-    state = RandomisedState(
-        np.empty(arms, np.int64), np.empty((arms, options.columns)), np.empty(arms),
-        np.empty(arms, np.int64), np.empty((arms, options.columns)), np.empty(arms if shuffled else 0, np.int64),
-    )  # fmt: skip
-    arrivals = new_arrivals(delays, actions.shape[1])
+    """Fill `actions` (runs x horizon) with the demonstrations `first_run`, `first_run + 1`, ...; see `room_to_draw`."""
     for run in range(actions.shape[0]):
         arrange(bandit, run)
         draw_opening(bandit, np.uint64(first_run + run), state.order)
