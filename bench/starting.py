@@ -19,7 +19,14 @@ from bench.setting import Effort
 from bench.timing import best_seconds
 
 COMMANDS = (("--help", 0.3), ("demo", 10.0))
-FIRST = (("estimate", "ucb1", 10.0), ("posterior", "thompson:sigma=0.5", 20.0))
+FIRST = (
+    ("estimate", "ucb1", 10.0),
+    ("estimate", "ucb:alpha=0.25", 10.0),
+    ("estimate", "thompson:sigma=0.5", 10.0),
+    ("posterior", "ucb1", 20.0),
+    ("posterior", "thompson:sigma=0.5", 20.0),
+    ("posterior", "softmax:temperature=0.2", 20.0),
+)
 ROUNDS = 2_000
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import unbandit as ub
 
-MOST_COMPILED = 54  # by the first estimate: to predict decisions, and to simulate the rule
+MOST_COMPILED = 50  # by the first estimate: to predict decisions, and to simulate the rule
 MOST_MODULES = 38  # an answer, its arguments, rule and check, how it is waited for, and its options; 11 read the log
 
 # Counts the modules of ours in which a function is called while no module of ours is being imported. A class body and a

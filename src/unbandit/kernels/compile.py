@@ -93,7 +93,7 @@ def _part_compiler() -> Any:
 
 
 # Kernels and parts have the same options: what a function is compiled to depends on those of its callers too.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _PARTS_ARE_KNOWN = numba.version_info.short == (0, 68)  # another numba may link in another way: it compiles each part
 CALLED: dict[str, Any] = _OPTIONS | (
     {"no_cpython_wrapper": False, "pipeline_class": _part_compiler()} if _PARTS_ARE_KNOWN else {}
