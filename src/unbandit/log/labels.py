@@ -373,10 +373,11 @@ def missing_remedy(role: str, repair: str = "Fill it in") -> str:
 _NUMBERED = 'remove the row and keep a column "round" with the numbers of the others: the log then misses a round'
 
 
-def blank_choice_remedy(*, whole: bool) -> str:
-    """Say what to do about a row without a choice, in a log that must be `whole` or may miss rounds."""
+def blank_choice_remedy(*, whole: bool, scanned: bool = False) -> str:
+    """Say what to do about a row without a choice: the log must be `whole` or may miss rounds, or is `scanned`."""
+    leave_out = "read the log whole (in Python with `ActionLog.read`) and " if scanned else ""
     skipped = (
-        f"If nobody chose in such a round, so that nothing was learnt in it, leave these rows out with "
+        f"If nobody chose in such a round, so that nothing was learnt in it, {leave_out}leave these rows out with "
         f"{option('blank', 'skip')}. If a choice was made but is not known, "
     )
     if whole:

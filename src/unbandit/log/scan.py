@@ -233,7 +233,7 @@ class ScannedLog:
         notices: tuple[Notice, ...] = (), rows: int = ROWS, most_pairs: int = MOST_PAIRS,
     ) -> None:  # fmt: skip
         self._sources, self._batch_rows, self._most_pairs = sources, rows, most_pairs
-        labels = LabelColumn("arm", arms, blank_choice_remedy(whole=False)), LabelColumn("demonstration")
+        labels = LabelColumn("arm", arms, blank_choice_remedy(whole=False, scanned=True)), LabelColumn("demonstration")
         self._reader = OrderedReader(sources[0].names, sources[0].refuse, columns, *labels)
         check_alike(sources, self._reader.columns())
         self._notices = notices + self._reader.notices

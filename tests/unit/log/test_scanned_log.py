@@ -152,7 +152,7 @@ FAULTS = {
     "no match": ({"a.csv": b"arm\nA\nB\n"}, "*.tsv", ["none does", "quotes"]),
     "no file": ({}, "log.csv", ["there is none of this name"]),
     "blank arm": ({"a.csv": b"arm,x\nA,1\nB,1\n", "b.csv": b"arm,x\nA,1\nB,1\n,1\n"}, "",
-                  ["b.csv row 3 (line 4)", 'column "arm"', "a blank cell"]),
+                  ["b.csv row 3 (line 4)", 'column "arm"', "a blank cell", "read the log whole"]),
     "hole": ({"a.csv": b"arm\nA\nB\n", "b.csv": b"arm\nB\nNA\n"}, "", ["b.csv row 2 (line 3)", '"NA"']),
     "word": ({"a.csv": b"arm\n1\nnone\n", "b.csv": b"arm\n2\n3\n"}, "", ["a.csv row 2 (line 3)", '"none"']),
     "uneven": ({"a.csv": b"arm,x\nA,1\nB,1\nA,1\nB\n"}, "", ["a.csv row 4 (line 5)", "expected 2 cells"]),
