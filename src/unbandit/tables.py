@@ -92,6 +92,12 @@ def renamed(old: str, new: str) -> None:
     warnings.warn(f"{old} is now {new}; the old name goes in version 0.8.", DeprecationWarning, stacklevel=3)
 
 
+def with_draws(answer: dict[str, Any], **more: Any) -> str:
+    """Return an answer as JSON text, followed by long lists, each on one line."""
+    head = json.dumps(answer, indent=2, allow_nan=False).removesuffix("\n}")
+    return ",\n  ".join([head, *(f'"{name}": {json.dumps(value)}' for name, value in more.items())]) + "\n}"
+
+
 def read_json(text: str | bytes, schema: str) -> dict[str, Any]:
     """Read an answer that `to_json` or `--json` wrote; refuse anything else."""
     try:

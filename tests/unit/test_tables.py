@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import math
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.contexts.result import ContextEstimate, OfferedArm
-from unbandit.errors import ParameterError
+from unbandit.errors import Notice, ParameterError
 from unbandit.fit import Check, Statistic
 from unbandit.tables import Tabular, aligned
 
@@ -120,6 +122,17 @@ def test_a_posterior_comes_back_from_json_with_its_draws() -> None:
     again = ub.Posterior.from_json(DRAWS.to_json())
     assert again.to_json() == DRAWS.to_json()
     np.testing.assert_array_equal(again.means, DRAWS.means)
+
+
+def test_coefficients_come_back_from_json_with_their_draws() -> None:
+    checked = replace(COEFFICIENTS, check=CHECK, notices=(Notice("fits", "It fits."),), log_evidence_error=math.nan)
+    again = ub.ContextPosterior.from_json(checked.to_json())
+    assert again.to_json() == checked.to_json()
+    np.testing.assert_array_equal(again.coefficients, COEFFICIENTS.coefficients)
+    assert again.verdicts == COEFFICIENTS.verdicts
+    assert again.names == COEFFICIENTS.names
+    with pytest.raises(ParameterError, match=r"got unbandit\.posterior/1"):
+        ub.ContextPosterior.from_json(DRAWS.to_json())
 
 
 @pytest.mark.parametrize(

@@ -30,18 +30,19 @@ from unbandit.contexts.parameters import fit_strength
 from unbandit.contexts.rule import LinearRule, checked_contexts, linear_rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.demonstrators.rule import guess_notice
-from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
+from unbandit.errors import Audience, InferenceError, Notice, NotIdentifiable, ParameterError, option, python_option
 from unbandit.fit import UNCHECKED, Check, FittedNumber, fitted_notice
-from unbandit.formatting import counted
+from unbandit.formatting import counted, json_number
 from unbandit.formatting import number as number_text
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 from unbandit.kernels.simulate_linear import GREEDY, UCB
 from unbandit.progress import interruptible
-from unbandit.tables import Tabular
+from unbandit.tables import Finding, read_json, read_notices, with_draws
 
 if TYPE_CHECKING:
     import polars
 
+SCHEMA = "unbandit.coefficients/1"
 CLOUDS, DRAWS = 4, 1_000  # independent clouds, and draws of each
 MORE = 4  # times as many particles for clouds of which one died, and for greedy rules, whose paths are hard to follow
 THINNEST = 50.0  # effective particles of a greedy rule's cloud below which its answer is not to be trusted
@@ -51,7 +52,7 @@ MOST_NUMBERS = 12_000_000  # offers times coefficients: below 1 GB with five off
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContextPosterior(Tabular):
+class ContextPosterior(Finding):
     """Draws from the posterior of a linear model's coefficients, given which offers were chosen.
 
     Attributes
@@ -110,6 +111,35 @@ class ContextPosterior(Tabular):
         names = {"feature": pl.Series(features, dtype=pl.String), "arm": pl.Series(arms, dtype=pl.String)}
         numbers = {"value": self.mean, "low": low, "high": high}
         return pl.DataFrame(names | numbers | {"verdict": pl.Series(self.verdicts, dtype=pl.String)})
+
+    def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
+        """Return the answer as plain values, without the draws."""
+        about = ("rule", "sigma", "prior", "level", "rounds", "log_evidence", "effective_size", "particles")
+        answer: dict[str, Any] = {"schema": SCHEMA} | {name: getattr(self, name) for name in about}
+        answer["log_evidence_error"] = json_number(self.log_evidence_error)
+        answer |= {"arms": list(self.arms), "check": self.check.to_dict()}
+        answer["fitted"] = [each.to_dict() for each in self.fitted]
+        answer["notices"] = [notice.to_dict(audience) for notice in self.notices]
+        answer["coefficients"] = self.to_frame().to_dicts()
+        return answer
+
+    def to_json(self) -> str:
+        """Return JSON text with the draws of every coefficient, from which `from_json` makes it again."""
+        return with_draws(self.to_dict(), draws=self.coefficients.tolist(), covariance=self.covariance.tolist())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> ContextPosterior:
+        """Return the posterior that `to_json` wrote."""
+        said = read_json(text, SCHEMA)
+        error, rows = said["log_evidence_error"], said["coefficients"]
+        return cls(
+            said["rule"], said["sigma"], said["prior"], said["level"],
+            tuple((row["feature"], row["arm"]) for row in rows), tuple(said["arms"]), said["rounds"],
+            np.array(said["draws"], np.float64), np.array([row["value"] for row in rows], np.float64),
+            np.array(said["covariance"], np.float64), said["log_evidence"], math.nan if error is None else error,
+            said["effective_size"], said["particles"], read_notices(said["notices"]), Check.from_dict(said["check"]),
+            tuple(FittedNumber(**each) for each in said["fitted"]),
+        )  # fmt: skip
 
     @property
     def draws(self) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -22,7 +21,7 @@ from unbandit.fit import UNCHECKED, Check, FittedNumber
 from unbandit.formatting import json_number, short_numbers
 from unbandit.inference.prior import Prior, parse_prior
 from unbandit.instance import Bernoulli, Gaussian, Noise
-from unbandit.tables import Finding, read_json, read_notices, renamed
+from unbandit.tables import Finding, read_json, read_notices, renamed, with_draws
 
 if TYPE_CHECKING:
     import polars
@@ -191,8 +190,7 @@ class Posterior(Finding):
         more = {"evidences": self.evidences.tolist(), "draws": draws}
         if self.rivals is not None:
             more["rivals"] = self.rivals.tolist()
-        head = json.dumps(self.to_dict(level=level), indent=2, allow_nan=False).removesuffix("\n}")
-        return ",\n  ".join([head, *(f'"{name}": {json.dumps(value)}' for name, value in more.items())]) + "\n}"
+        return with_draws(self.to_dict(level=level), **more)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Posterior:
