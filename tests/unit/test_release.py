@@ -9,14 +9,17 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import shell
 
 import unbandit
 from unbandit import __version__
 
 yaml = pytest.importorskip("yaml", reason="recipe and workflow are read with a YAML reader")
 
+run_command = shell.unbandit
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # where conda calls a package otherwise
 
 
@@ -31,6 +34,10 @@ def tool():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def workflow():
+    return yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
 
 
 def split(requirement: str) -> tuple[str, str]:
@@ -57,15 +64,37 @@ def test_the_recipe_is_of_this_package(recipe):
 
 
 def test_the_workflow_publishes_what_it_tested_without_a_password():
-    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
-    workflow = yaml.safe_load(text)
-    jobs = workflow["jobs"]
-    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads "on" as true
+    text = WORKFLOW.read_text(encoding="utf-8")
+    jobs = workflow()["jobs"]
+    assert workflow()[True] == {"push": {"tags": ["v*"]}}  # YAML reads "on" as true
     assert (jobs["test"]["needs"], jobs["publish"]["needs"]) == ("build", "test")
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     assert "secrets." not in text
     classified = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line]
     assert jobs["test"]["strategy"]["matrix"]["python"] == classified
+
+
+def test_the_workflow_names_what_there_is():
+    steps = [step for job in workflow()["jobs"].values() for step in job["steps"]]
+    commands = "\n".join(step.get("run", "") for step in steps)
+    assert set(re.findall(r"\[(\w+)\]", commands)) <= set(PROJECT["optional-dependencies"])
+    (tests, expression) = re.search(r"pytest (.*?) -n auto -m \"(.*?)\"", commands).groups()
+    assert all((ROOT / folder).is_dir() for folder in tests.split())
+    pytest_options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]
+    markers = {text.partition(":")[0] for text in pytest_options["ini_options"]["markers"]}
+    assert set(re.findall(r"not (\w+)", expression)) <= markers
+    assert any(each.startswith("pytest-xdist") for each in PROJECT["optional-dependencies"]["dev"])
+    assert " src" not in commands  # tests copy files from there
+    for script in re.findall(r"python (\S+\.py)", commands):
+        assert (ROOT / script).is_file()
+
+
+def test_the_recipe_tries_commands_that_there_are(recipe, run_command):
+    commands = [line.split() for test in recipe["tests"] if "script" in test for line in test["script"]]
+    assert len(commands) >= 2
+    for program, *options in commands:
+        assert program in PROJECT["scripts"]
+        assert run_command(*options).code == 0
 
 
 def test_the_tool_refuses_what_is_not_ready(tool, tmp_path):
