@@ -211,7 +211,7 @@ def fit_section(answer: "Estimate | Population") -> dict[str, Any] | None:
 
 def _whose(answer: "Estimate | Population") -> str:
     """Name whose statistics a check has: of several demonstrations those of one alone, of a population the average."""
-    if not isinstance(answer, Estimate):
+    if hasattr(answer, "participants"):
         return "participants on average"
     return f"the least usual of {answer.check.checked:,}" if answer.check.checked > 1 else "this log"
 
