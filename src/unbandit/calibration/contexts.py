@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent, times
+from unbandit.calibration.measure import FALSE_ALARMS, Criterion, Measure, Score, judge, percent, times
 from unbandit.calibration.settings import ParticleTrials, SeededCell, Sizes
 from unbandit.contexts import ContextInstance, ContextLog
 from unbandit.contexts.posterior import context_posterior
@@ -34,7 +34,7 @@ MISREADINGS = (
 )
 """The rule that plays, the one that reads, and how many features the reader does not have."""
 
-FLAGGED, FALSE_ALARMS = 0.8, 0.02  # share of misread logs, at least, and of others, at most
+FLAGGED = 0.8  # share of misread logs, at least
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ OPEN: Verdict = "not decided"
 MISSED: Verdict = "missed"
 UNKNOWN: Verdict = "not measured"
 GOAL = (0.93, 0.97)  # for the coverage of 95% intervals
+FALSE_ALARMS = 0.02  # share of logs of the right rule that a check may flag, at most
 MARKS: dict[Verdict | None, str] = {MET: " ✓", OPEN: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.calibration.measure import MISSED, Criterion, Measure, Score, judge, percent
+from unbandit.calibration.measure import FALSE_ALARMS, MISSED, Criterion, Measure, Score, judge, percent
 from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes, seed_of, short
 from unbandit.demonstrators import IndexRule, Uniform, parse_rule
 from unbandit.errors import InferenceError, UnbanditError
@@ -58,7 +58,6 @@ RUNS = 300
 RIGHT_DESIGNS: Final = ("random", "even", "random", "even", "near")  # of the means, in turn
 OTHER_DESIGNS: Final = ("random", "even")
 NEAR = 0.05  # within which nearly equal means are
-FALSE_ALARMS = 0.02  # of records of the right rule, at most
 LEVEL = 0.01  # of the most powerful test
 EVIDENCE_PARTICLES = 80
 SIZES: Final = (0.25, 1.0, 4.0, 16.0)  # of the means' variance, as it may be under the assumed rule

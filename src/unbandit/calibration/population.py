@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from scipy.special import logit
 
-from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent, times
+from unbandit.calibration.measure import FALSE_ALARMS, Criterion, Measure, Score, judge, percent, times
 from unbandit.calibration.settings import NOISE, NORMAL, ParticleTrials, SeededCell, Sizes
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, UnbanditError
@@ -78,7 +78,7 @@ class PopulationTrials(ParticleTrials):
 
     def rows(self, task: Task) -> pl.DataFrame:
         """Make the experiments of a task, and estimate the population of each."""
-        flags = dict.fromkeys(("centre", "spread"), pl.Boolean)
+        flags = dict.fromkeys(("centre", "spread", "flagged"), pl.Boolean)
         numbers = dict.fromkeys(("people", "squared", "squared_alone"), pl.Float64)
         schema: dict[str, Any] = {"run": pl.Int64, "parameter": pl.String, **flags, **numbers, "failure": pl.String}
         cell = self.cells[task.cell]
@@ -117,6 +117,7 @@ class PopulationTrials(ParticleTrials):
                     "parameter": name,
                     "centre": bool(each.low <= _value(name, centres[name]) <= each.high),
                     "spread": bool(each.spread_low <= spreads[name] <= each.spread_high),
+                    "flagged": found.check.verdict == "does not fit",
                     "people": float(((pooled[0] <= truth) & (truth <= pooled[2])).mean()),
                     "squared": float(np.square(pooled[1] - truth).mean()),
                     "squared_alone": float(np.square(alone[1] - truth).mean()),
@@ -145,6 +146,7 @@ class PopulationMetrics:
     people: Mapping[str, Measured]  # share of people whose interval holds
     errors: Mapping[str, Measured]  # error per person relative to that of reading everybody alone
     answered: Share
+    flagged: Share | None = None  # experiments whose rule, the right one, the check flags; None before it was checked
 
 
 def population_metrics(cell: PopulationCell, rows: pl.DataFrame) -> PopulationMetrics:
@@ -158,9 +160,9 @@ def population_metrics(cell: PopulationCell, rows: pl.DataFrame) -> PopulationMe
         people[name] = measured(replicates(np.mean, own["people"].to_numpy()))
         squared = own["squared"].to_numpy(), own["squared_alone"].to_numpy()
         errors[name] = measured(replicates(lambda one, other: math.sqrt(one.mean() / other.mean()), *squared))
-    return PopulationMetrics(
-        cell, centres, spreads, people, errors, share(answered["run"].n_unique(), rows["run"].n_unique())
-    )
+    runs, flagged = answered["run"].n_unique(), answered.filter("flagged")["run"].n_unique()
+    known = share(runs, rows["run"].n_unique())
+    return PopulationMetrics(cell, centres, spreads, people, errors, known, share(flagged, runs))
 
 
 class Populations(Measure):
@@ -183,8 +185,11 @@ class Populations(Measure):
 
     def criteria(self, metrics: Sequence[PopulationMetrics]) -> list[Criterion]:
         """Return the criteria with their scores, one per parameter and cell."""
-        centres, spreads, people, errors = list[Score](), list[Score](), list[Score](), list[Score]()
+        centres, spreads, people, errors, flagged = (list[Score]() for _ in range(5))
         for each in metrics:
+            if (false := each.flagged) is not None:
+                score = Score(each.cell.text, each.cell.size, false, percent(false), judge(false, 0.0, FALSE_ALARMS))
+                flagged.append(score)
             for name in each.centres:
                 place = f"{each.cell.text}: {name}", each.cell.size
                 held = each.centres[name]
@@ -206,4 +211,7 @@ class Populations(Measure):
             Criterion("population, people", "95% intervals of participants that hold", goal, "", rows, scores=people),
             Criterion("population, pooling", "error per participant, relative to reading each alone", "below 1", "",
                       rows, scores=errors),
-        ]  # fmt: skip
+        ] + [
+            Criterion("population, check", "experiments whose rule, the right one, the check flags",
+                      f"at most {FALSE_ALARMS:.0%}", scores=flagged)
+        ] * bool(flagged)  # fmt: skip

@@ -7,7 +7,7 @@ different times and places. A line stays until its cell is measured anew, with a
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +185,9 @@ def _from_line(measure: Measure, line: Mapping[str, Any], trials: CellTrials, ce
     own = replace(trials, cells=(cell,), **sizes)
     own.__dict__["_identity_json"] = json.dumps({key: line[key] for key in KEPT if key in line})
     first, *others = fields(measure.metrics_type)
-    numbers = {each.name: _decoded(line["metrics"][each.name], each.type) for each in others}
+    stored = line["metrics"]
+    read = [each for each in others if each.name in stored or each.default is MISSING]  # older lines may lack the rest
+    numbers = {each.name: _decoded(stored[each.name], each.type) for each in read}
     return MeasuredCell(own, cell, measure.metrics_type(**{first.name: cell}, **numbers))
 
 

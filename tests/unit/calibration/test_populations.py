@@ -39,7 +39,7 @@ def test_metrics_count_what_holds():
     rows = pl.DataFrame(
         {
             "run": range(runs), "parameter": ["temperature"] * runs, "centre": [True] * 38 + [False] * 2,
-            "spread": [True] * 20 + [False] * 20, "people": [0.95, 0.96] * 20,
+            "spread": [True] * 20 + [False] * 20, "flagged": [True] * 8 + [False] * 32, "people": [0.95, 0.96] * 20,
             "squared": np.linspace(0.9, 1.1, runs), "squared_alone": np.linspace(3.6, 4.4, runs),
             "failure": [None] * runs,
         },
@@ -49,7 +49,9 @@ def test_metrics_count_what_holds():
     assert (found.centres["temperature"].held, found.centres["temperature"].runs) == (38, 40)
     assert found.errors["temperature"].value == pytest.approx(0.5)
     verdicts = {each.key: each.scores[0].verdict for each in Populations().criteria([found])}
-    assert verdicts["population, spread"] == MISSED
+    assert verdicts["population, spread"] == verdicts["population, check"] == MISSED
+    assert found.flagged is not None
+    assert (found.flagged.held, found.flagged.runs) == (8, 40)
     assert verdicts["population, people"] == verdicts["population, pooling"] == MET
     json.dumps([encode(getattr(found, each.name)) for each in fields(found)[1:]], allow_nan=False)
 
