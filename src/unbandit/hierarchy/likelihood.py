@@ -175,18 +175,18 @@ class Participant:
 
         They are NaN at a place where no particle explains the choices.
         """
-        clouds = 1 if self.rewards_known else CLOUDS
-        share = -(-draws // clouds)
-        drawn = np.full((len(coordinates), clouds * share, len(self.log.arms)), np.nan)
+        rows = draws if self.rewards_known else -(-draws // CLOUDS) * CLOUDS
+        drawn = np.full((len(coordinates), rows, len(self.log.arms)), np.nan)
         for at, place in enumerate(coordinates):
             with suppress(CloudCollapsed):
                 passes = self._filtered(self.rule_at(place.tolist()), self.particles).passes
+                share = -(-rows // len(passes))  # more from each where some collapsed
                 drawn[at] = np.concatenate(
                     [
                         draw_means(own[-1], self.belief, share, self.seed, CLOUDS * at + cloud)
                         for cloud, own in enumerate(passes)
                     ]
-                )
+                )[:rows]
         return drawn
 
     def _filtered(self, rule: RandomisedRule, particles: int) -> FilterResult:

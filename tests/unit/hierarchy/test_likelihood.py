@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,3 +119,22 @@ def test_clouds_that_differ_are_made_larger_unless_the_value_hardly_counts():
     sizes.clear()
     watched.log_probability([2.0, -2.5], least=0.0)
     assert sizes == [5]
+
+
+def test_values_are_drawn_from_the_clouds_that_are_left():
+    choices, _ = learner(4, rounds=20)
+    person, left = participant(choices, None, particles=20), [3]
+
+    class Collapsing(Participant):
+        def _filtered(self, rule, particles):
+            found = super()._filtered(rule, particles)
+            return replace(found, passes=found.passes[: left[0]])
+
+    some = Collapsing(**{name: getattr(person, name) for name in person.__dataclass_fields__})
+    places = np.array([[-0.8, 0.0], [-0.5, 0.3]])
+    drawn = []
+    for left[0] in (3, 2, 1):
+        drawn.append(some.draw_values(places, 20))
+        assert drawn[-1].shape == (2, 21, 2)
+        assert np.isfinite(drawn[-1]).all()
+    assert not np.array_equal(drawn[0], drawn[2])
