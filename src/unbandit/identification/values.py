@@ -34,7 +34,7 @@ MOST_LINES = 5  # combinations of a rule's other parameters
 MOST_RULES, MOST_CHEAP = 3, 9  # values of a rule's unknown parameter that are averaged; of one whose filter is quick
 LINE_HEAT = Heat(None, 150, 24, 2, quick=True)  # for the evidence of more values of a parameter
 WIDE, FEWEST_WIDE = 0.2, 3  # deviation of the parameter's logarithm, from which on at least so many values are averaged
-SELDOM = 0.25  # the share of a line of values in its rule below which that is not done
+SELDOM = 0.25  # of the share of the most probable line of values: for one with less that is not done
 MOST_ERROR = 2.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
 FINE, ENOUGH, ANEW = 5, 6, 9  # such values at a time, those near the top that are enough, and from scratch
 PRECISE, ENOUGH_PRECISE = 0.1, 4  # errors of evidences of which fewer are enough
@@ -146,13 +146,15 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
         lines.setdefault(own, []).append(guess)
     most = MOST_CHEAP if _is_quick(candidate.guesses[0].rule) else MOST_RULES
     probable: list[ParameterLine] = []
-    for line in sorted(lines.values(), key=lambda line: -sum(guess.share for guess in line))[:MOST_LINES]:
-        share = sum(guess.share for guess in line)
+    shares = {own: sum(guess.share for guess in line) for own, line in lines.items()}
+    largest = max(shares.values())
+    for own in sorted(lines, key=lambda own: -shares[own])[:MOST_LINES]:
+        line, share = lines[own], shares[own]
         if share < SMALLEST_SHARE:
             continue
         count = max(1, math.ceil(most * candidate.probability * share - 1e-9))
         axis = axis_of(line[0].rule, candidate)
-        fewest = FEWEST_WIDE if share >= SELDOM else 1
+        fewest = FEWEST_WIDE if share >= SELDOM * largest else 1
         along = _along(request, line, axis, count, fewest) if axis is not None and len(line) > 1 else None
         if along is None:
             probable.append(ParameterLine([guess.rule for guess in line], [guess.share for guess in line], axis=axis))
@@ -287,7 +289,8 @@ def mixed_values(
     return replace(  # no cloud and no hidden path is of several rules
         found, log_evidence=evidence, log_evidence_error=float(np.hypot.reduce(shares * errors)),
         evidences=np.full_like(found.evidences, np.nan), effective_size=math.nan,
-        judged=lambda: np.full_like(found.surprise, np.nan), path_rounds=found.path_rounds[:0], path=found.path[:0],
+        judged=partial(np.full, int(request.log.lengths[0]), np.nan),
+        path_rounds=found.path_rounds[:0], path=found.path[:0],
     )  # fmt: skip
 
 

@@ -92,6 +92,7 @@ class FilterResult:
     evidences: Numbers  # log evidence by each cloud; minus infinity by a collapsed one
     look_ahead: LookAhead | None = None  # for rules whose filter can look at the whole log
     twisted: bool = False  # whether particles were drawn given all actions
+    resent: bool = False  # whether these are clouds with more particles, where too few explained the log
 
     @property
     def particles(self) -> int:
@@ -189,10 +190,11 @@ def run_filters(
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
     if collapsed and not (tolerant and passes):
         if particles is None and not tolerant and isinstance(rule, IndexRule):  # a wrong rule ends early once more
-            return run_filters(
+            again = run_filters(
                 log, rule, belief, horizons, AGAIN * task.particles, clouds, seed, threads, keep_paths=keep_paths,
                 relaxing=relaxing, there=there,
             )  # fmt: skip
+            return replace(again, resent=True)
         raise collapsed[0]
     opening = sum(opening_chance(log, which, rule, there) for which in range(len(log)))
     evidences = [log_evidence_of(own) + opening for own in passes]

@@ -83,7 +83,7 @@ def infer(
     result = filtered(log, particles, look_ahead)
     means, by_cloud = drawn(result)
     chance = isinstance(rule, RandomisedRule)
-    if particles is None and settle and int(log.lengths.sum()) <= MOST_RESENT:
+    if particles is None and settle and not result.resent and int(log.lengths.sum()) <= MOST_RESENT:
         times = more_particles(by_cloud, result, rivals, by_chance=chance)
         if times > 1:
             with suppress(CloudCollapsed):  # then the first answer stands, with its warning
@@ -216,7 +216,9 @@ def more_particles(
     """
     if evidence_differs(result.evidences, result.smallest, result.particles, by_chance):
         return MOST_TIMES
-    furthest = max((move.share for move in movements(clouds, rivals)), default=0.0) if len(clouds) > 1 else 0.0
+    if len(clouds) == 1 or not all(len(each) for each in clouds):  # none may agree with a known best mean
+        return 1.0
+    furthest = max((move.share for move in movements(clouds, rivals)), default=0.0)
     if furthest <= UNSETTLED:
         return 1.0
     return float(np.clip(SAFELY * (furthest / UNSETTLED) ** 2, FEWEST_TIMES, MOST_TIMES))

@@ -219,6 +219,29 @@ def test_values_are_averaged_along_a_smooth_curve_and_not_at_the_guess_that_erro
     assert (alone.rules, alone.shares, alone.curve) == ([guesses[0].rule], [guesses[0].share], None)
 
 
+@pytest.mark.parametrize(("shares", "numbers"), [((0.5, 0.5), [3, 3]), ((0.9, 0.1), [3, 1])], ids=["alike", "seldom"])
+def test_a_wide_line_has_several_values_unless_another_is_far_more_probable(monkeypatch, shares, numbers):
+    log = ub.ActionLog.from_actions("ABC")
+    request = IdentificationRequest(log, (3,), NormalPrior(), ub.Gaussian(0.5), None, 0, 1)
+
+    def evidence(request, rule, heat):
+        value = -0.5 * (math.log(rule.sigma) / 0.5) ** 2
+        return LogEvidence(value, 0.01, value, value)
+
+    monkeypatch.setattr(values, "log_evidence", evidence)
+    guesses = []
+    for deviation, share in zip((1.0, 10.0), shares, strict=True):
+        rules = [ub.Thompson(deviation=deviation, sigma=sigma) for sigma in np.geomspace(0.2, 5.0, 9)]
+        found = [evidence(request, rule, None) for rule in rules]
+        total = sum(math.exp(each.value) for each in found)
+        guesses += [
+            Guess(rule, 0.1, share * math.exp(each.value) / total, each)
+            for rule, each in zip(rules, found, strict=True)
+        ]
+    contender = Contender("thompson", tuple(guesses), guesses[0].evidence, 0.2, axis="sigma")
+    assert [len(line.rules) for line in values.probable_lines(request, contender)] == numbers
+
+
 def test_values_reach_as_far_as_the_parameter_does(monkeypatch):
     """Gaps in proportion to the scale: draws under a few scales alone would end where the outermost of them does."""
     log, width = ub.ActionLog.from_actions("ABC"), 0.5

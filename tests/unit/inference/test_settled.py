@@ -216,3 +216,9 @@ def test_the_number_of_particles_grows_with_the_distance_of_clouds():
     assert 2.0 <= times[1] < times[2] < times[3] == draws.MOST_TIMES
     far = replace(result, evidences=np.array([-10.0, -14.0, -11.0, -17.0]))
     assert draws.more_particles(clouds_of(0 * apart), far, None, by_chance=True) == draws.MOST_TIMES
+
+
+def test_a_best_mean_that_no_draw_agrees_with_is_refused_before_clouds_are_compared():
+    log = ub.ActionLog.from_actions(["A", "B"] + ["A"] * 200 + ["B"] * 198)
+    with pytest.raises(ub.InferenceError, match="agree that no arm is better"):
+        ub.posterior(log, THOMPSON, sigma=0.5, best_mean=-3.0, check=False)
