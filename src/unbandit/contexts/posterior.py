@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from unbandit import checks
 from unbandit.contexts.check import check_notice, check_record
 from unbandit.contexts.clouds import PathClouds, particles_for, run_clouds
-from unbandit.contexts.design import INTERCEPT, Design
+from unbandit.contexts.design import Design
 from unbandit.contexts.expectation import (
     Approximation,
     ChoiceRecord,
@@ -146,6 +146,12 @@ class ContextPosterior(Finding):
         """Return all draws, (draws, coefficients)."""
         return self.coefficients.reshape(-1, len(self.names))
 
+    @cached_property
+    def has_intercept(self) -> bool:
+        """Return whether the rule's model has an intercept; a feature of the log may have that name too."""
+        rule = linear_rule_or_family(self.rule)
+        return bool((rule.example if isinstance(rule, RuleFamily) else rule).intercept)
+
     def interval(self, level: float | None = None) -> NDArray[np.float64]:
         """Return the central interval of every coefficient: (2, coefficients)."""
         level = self.level if level is None else checks.level(level)
@@ -210,14 +216,13 @@ class ContextPosterior(Finding):
         """Return draws of the value of each row: (draws, rows), or (draws, rows, arms)."""
         rows = np.atleast_2d(checks.numbers("features", features))
         size = len(self.names) // (len(self.arms) if self._disjoint else 1)
-        with_intercept = self.names[size - 1][0] == INTERCEPT
-        expected = size - 1 if with_intercept else size
+        expected = size - self.has_intercept
         if rows.ndim != 2 or rows.shape[1] != expected or not np.isfinite(rows).all():
             text = (
                 f"expected rows of {counted(expected, 'finite number')}, one per feature; got the shape {rows.shape}."
             )
             raise ParameterError(text, parameter="features", remedy="Give the features of the log, in its order.")
-        if with_intercept:
+        if self.has_intercept:
             rows = np.column_stack((rows, np.ones(len(rows))))
         if not self._disjoint:
             return np.asarray(self.draws @ rows.T)

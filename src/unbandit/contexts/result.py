@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.contexts.check import DOES_NOT_FIT, NOTED
-from unbandit.contexts.design import INTERCEPT, design_of
+from unbandit.contexts.design import design_of
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
@@ -192,7 +192,7 @@ def _stacked(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 def offered_arms(found: ContextPosterior, log: ContextLog) -> tuple[OfferedArm, ...]:
     """Return how often each arm's offer was the best of its round, over draws; of arms that were never offered none."""
-    design = design_of(log, intercept=found.names[-1][0] == INTERCEPT, disjoint=found.names[0][1] is not None)
+    design = design_of(log, intercept=found.has_intercept, disjoint=found.names[0][1] is not None)
     thinned = found.draws[:: max(len(found.draws) // MOST_DRAWS, 1)]
     offered = np.bincount(design.codes, minlength=design.arms)
     chosen = np.bincount(design.codes[design.rows], minlength=design.arms)
