@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.contexts.check import DOES_NOT_FIT, NOTED
+from unbandit.contexts.check import MISFIT, NOTED, by_chance_notice
 from unbandit.contexts.design import design_of
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
@@ -18,6 +18,7 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import Audience, Notice, UnbanditError, printable, python_option
 from unbandit.fit import Check
 from unbandit.formatting import counted, json_number
+from unbandit.inference.check import check_together
 from unbandit.log.formats import sources_of
 from unbandit.log.sources import Layout, Paths
 from unbandit.tables import Finding
@@ -86,19 +87,16 @@ class ContextEstimate(Finding):
 
     @property
     def check(self) -> Check:
-        """Return whether the rule fits, in the demonstration that it fits worst; their number is accounted for."""
+        """Return whether the rule fits; several demonstrations are judged together, and how many they are counts."""
         checked = {name: each.check for name, each in self.posteriors.items() if each.check.p_value is not None}
         if not self.several or not checked:
             return self.posterior.check
+        together = check_together(list(checked.values()), list(checked), len(self.posteriors))
+        if together.failed:
+            return together
         worst = min(checked.values(), key=lambda each: each.p_value or 0.0)
-        failed = tuple(name for name, each in checked.items() if (each.p_value or 0.0) * len(checked) <= DOES_NOT_FIT)
-        p_value = min(1.0, (worst.p_value or 0.0) * len(checked))
-        good, number = len(checked) - len(failed), len(checked)
-        said = f"{good:,} of {number:,} demonstrations {'fits' if good == 1 else 'fit'}. The one that fits worst:"
-        return replace(
-            worst, verdict="does not fit" if failed else "fits", p_value=p_value, checked=len(checked), failed=failed,
-            reason=f"{said} {worst.reason}", instead=worst.instead if failed else (),
-        )  # fmt: skip
+        said = f"{len(checked):,} of {len(checked):,} demonstrations fit. The one that fits worst: {worst.reason}"
+        return replace(together, reason=said)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row per coefficient, and per demonstration if there are several."""
@@ -173,7 +171,21 @@ def estimate_contexts(
             predictions[name] = _predicted(found, rows, log.arms)
         notices += [replace(each, demonstration=name) if len(log) > 1 else each for each in found.notices]
     table = None if rows is None else _stacked(predictions)
-    return ContextEstimate(posteriors, offers, best, table, (*log.reading, *notices))
+    answer = ContextEstimate(posteriors, offers, best, table, (*log.reading, *notices))
+    return replace(answer, notices=_without_chance(answer)) if answer.several else answer
+
+
+def _without_chance(answer: ContextEstimate) -> tuple[Notice, ...]:
+    """Return the notices, with a note first in place of a warning of what may happen by chance in one of several."""
+    check = answer.check
+    if check.verdict != "fits" or not check.failed:
+        return answer.notices
+    alone = {name: answer.posteriors[name] for name in check.failed}
+    notes = [
+        replace(by_chance_notice(each.check, each.rule, check.checked), demonstration=name)
+        for name, each in alone.items()
+    ]
+    return (*notes, *(each for each in answer.notices if each.code != MISFIT))
 
 
 def warnings_and_notes(log: ContextLog, notices: Sequence[Notice]) -> tuple[list[Notice], list[Notice]]:

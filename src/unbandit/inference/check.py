@@ -148,10 +148,10 @@ def check_log(
         checked.append(request.in_any_convention())
     if several == 1:
         return checked[0]
-    return _together(checked, [log.demonstrations[which] for which in chosen], several)
+    return check_together(checked, [log.demonstrations[which] for which in chosen], several)
 
 
-def _together(found: list[Check], names: list[str], several: int) -> Check:
+def check_together(found: Sequence[Check], names: Sequence[str], several: int) -> Check:
     """Summarise the checks of several demonstrations: by Simes' test, and by how many of them do not fit."""
     known = sorted((each.p_value, at) for at, each in enumerate(found) if each.p_value is not None)
     if not known:

@@ -121,6 +121,8 @@ def _check(answer: ContextEstimate) -> str:
     check = answer.check
     if check.verdict == "not checked":
         return "Whether the rule fits was not checked."
+    if check.verdict == "fits" and check.failed:
+        return f"Taken together, the demonstrations fit ({check.chance}). {check.reason}"
     if check.verdict == "fits":
         return f"Other rules and other numbers do not explain the choices far better ({check.chance}). {check.reason}"
     return f"The rule does not fit ({check.chance}): {check.reason} {FEATURE_MISSING} Do not rely on the numbers."

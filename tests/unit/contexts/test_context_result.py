@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import unbandit as ub
-from unbandit.contexts.result import estimate_contexts, offered_arms
+from unbandit.contexts.check import check_notice
+from unbandit.contexts.result import estimate_contexts, offered_arms, warnings_and_notes
+from unbandit.fit import Check
+from unbandit.reporting.contexts import _check
 
 SIGMA = 0.5
 
@@ -45,3 +50,72 @@ def test_a_model_may_have_an_intercept_beside_a_feature_of_that_name(rule):
     found = ub.ContextPosterior(**{**vars(found), "rule": str(rule)})
     assert found.predict([[3.0]])[0].tolist() == [0.5 * (3 + 5 + 6 + 7)]
     assert sum(each.best * each.offered for each in offered_arms(found, log)) == pytest.approx(9)
+
+
+def checked(p_value):
+    """Return the check of a demonstration; the reasons are those of `check_record`."""
+    if p_value > 0.01:
+        return Check("fits", p_value, reason="Compared was how probable all 9 choices are.", checked=1)
+    reason = "lints:v=1 makes all 9 choices 900 times as probable."
+    return Check("does not fit", p_value, reason=reason, instead=("lints:v=1",), checked=1, failed=("1",))
+
+
+@pytest.fixture
+def estimated(monkeypatch):
+    """Return what is estimated from demonstrations whose checks find the given probabilities."""
+
+    def estimate(*p_values):
+        several, rule = len(p_values), ub.LinUCB(alpha=1)
+        contexts = np.random.default_rng(3).standard_normal((9, 3, 1))
+        log = rule.demonstrate(ub.ContextInstance([1.0], SIGMA), contexts, runs=several, seed=1)
+        alone = posterior_of(log.select(0), rule, np.array([[1.0], [2.0]]))
+        checks = iter(map(checked, p_values))
+
+        def found(*_, **__):
+            check = next(checks)
+            return replace(alone, check=check, notices=tuple(check_notice(check, "linucb")))
+
+        monkeypatch.setattr("unbandit.contexts.result.context_posterior", found)
+        return log, estimate_contexts(log, rule, sigma=SIGMA)
+
+    return estimate
+
+
+def test_one_of_several_demonstrations_may_fail_by_chance(estimated):
+    log, answer = estimated(0.3, 0.5, 0.005, 1.0, 0.8)
+    check = answer.check
+    assert (check.verdict, check.failed, check.checked, check.instead) == ("fits", ("3",), 5, ())
+    assert check.p_value > 0.01
+    assert check.reason.startswith("1 of 5 does not fit, as may happen by chance; 4 fit.")
+    assert 'Demonstration "3", the one that fits worst: lints:v=1 makes' in check.reason
+    warnings, notes = warnings_and_notes(log, answer.notices)
+    assert warnings == []
+    assert notes[0].demonstration == "3"
+    assert "as may happen by chance: lints:v=1 makes" in notes[0].text
+    assert "Do not rely" not in " ".join(each.text for each in notes)
+    assert sorted(each.demonstration for each in notes) == ["1", "2", "3", "4", "5"]
+    assert _check(answer).startswith("Taken together, the demonstrations fit (p = 0.05). 1 of 5")
+
+
+@pytest.mark.parametrize(
+    ("p_values", "failed", "said"),
+    [
+        ((0.3, 0.5, 0.0005, 1.0, 0.8), ("3",), "1 of 5 does not fit; 4 fit."),
+        ((0.009, 0.009, 0.009, 1.0, 0.8), ("1", "2", "3"), "3 of 5 do not fit; 2 fit."),  # too many for chance
+    ],
+)
+def test_demonstrations_that_do_not_fit_are_warned_of(estimated, p_values, failed, said):
+    log, answer = estimated(*p_values)
+    check = answer.check
+    assert (check.verdict, check.failed, check.instead) == ("does not fit", failed, ("lints:v=1",))
+    assert check.reason.startswith(said)
+    warnings, _ = warnings_and_notes(log, answer.notices)
+    assert tuple(each.demonstration for each in warnings) == failed
+    assert all("Do not rely on the numbers" in each.text for each in warnings)
+
+
+def test_demonstrations_that_all_fit(estimated):
+    _, answer = estimated(0.3, 0.5)
+    assert answer.check.verdict == "fits"
+    assert answer.check.reason.startswith("2 of 2 demonstrations fit. The one that fits worst: Compared was")
+    assert [each.code for each in answer.notices] == ["fits", "fits"]
