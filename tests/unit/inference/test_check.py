@@ -19,7 +19,7 @@ import unbandit as ub
 from unbandit.estimators.check import said_of
 from unbandit.fit import Check, Statistic
 from unbandit.inference import check as check_module
-from unbandit.inference.check import _together
+from unbandit.inference.check import check_together
 from unbandit.inference.predictive import statistics_of, wordings
 from unbandit.inference.rivals import batch_of, odds_of_index_rules, rivals_of
 from unbandit.instance import Gaussian
@@ -278,7 +278,7 @@ def test_more_demonstrations_that_do_not_fit_than_by_chance_are_a_misfit(failed:
     """No single value is small enough for twenty, but their number is."""
     bad, good = Check("does not fit", 0.009, 399, "It looks odd."), Check("fits", 0.5, 399)
     found = [bad] * failed + [good] * (20 - failed)
-    together = _together(found, [str(each) for each in range(20)], 20)
+    together = check_together(found, [str(each) for each in range(20)], 20)
     assert together.verdict == verdict
     assert len(together.failed) == failed
     _, notes = said_of(together, ub.UCB1())
