@@ -67,9 +67,21 @@ class Design:
         """Return the offer that was chosen in every round."""
         return np.asarray(self.offsets[:-1] + self.chosen)
 
-    def values(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what every offer is worth at some parameters."""
-        return np.asarray((self.vectors * theta.reshape(self.count, self.size)[self.blocks]).sum(axis=1))
+    def values(self, thetas: NDArray[np.float64], offers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what some offers are worth at several vectors of parameters: (offers, vectors)."""
+        vectors, blocks = self.vectors[offers], self.blocks[offers]
+        if self.count == 1:
+            return np.asarray(vectors @ thetas.T)
+        found, by_block = np.empty((len(offers), len(thetas))), thetas.reshape(-1, self.count, self.size)
+        for block in np.unique(blocks):
+            mine = np.flatnonzero(blocks == block)
+            found[mine] = vectors[mine] @ by_block[:, block].T
+        return found
+
+    def rounding(self, thetas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return by how much the values of two equal offers may differ as they are computed, for every vector."""
+        largest = np.tile(np.abs(self.vectors).max(axis=0), self.count)
+        return np.asarray(self.size * np.finfo(np.float64).eps * (np.abs(thetas) @ largest))
 
 
 def design_of(log: ContextLog, *, intercept: bool, disjoint: bool) -> Design:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.contexts.check import MISFIT, NOTED, by_chance_notice
-from unbandit.contexts.design import design_of
+from unbandit.contexts.design import Design, design_of
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
@@ -21,13 +22,15 @@ from unbandit.formatting import counted, json_number
 from unbandit.inference.check import check_together
 from unbandit.log.formats import sources_of
 from unbandit.log.sources import Layout, Paths
+from unbandit.progress import current_work, interruptible
 from unbandit.tables import Finding
 
 if TYPE_CHECKING:
     from unbandit.contexts.log import ContextLog
     from unbandit.contexts.rule import LinearRule
 
-MOST_DRAWS = 200  # at which offers are compared
+FEWEST_DRAWS, DRAWS_BEYOND = 200, 5  # at which offers are compared, and of them beyond each end of an interval
+BLOCK = 100_000  # values of offers that are compared at once
 SCHEMA = "unbandit.contexts/1"
 
 
@@ -205,15 +208,11 @@ def _stacked(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 def offered_arms(found: ContextPosterior, log: ContextLog) -> tuple[OfferedArm, ...]:
     """Return how often each arm's offer was the best of its round, over draws; of arms that were never offered none."""
     design = design_of(log, intercept=found.has_intercept, disjoint=found.names[0][1] is not None)
-    thinned = found.draws[:: max(len(found.draws) // MOST_DRAWS, 1)]
+    number = max(FEWEST_DRAWS, math.ceil(2 * DRAWS_BEYOND / (1 - found.level)))
+    thinned = found.draws[:: max(len(found.draws) // number, 1)]
     offered = np.bincount(design.codes, minlength=design.arms)
     chosen = np.bincount(design.codes[design.rows], minlength=design.arms)
-    shares = np.empty((len(thinned), design.arms))
-    for at, theta in enumerate(thinned):
-        values = design.values(theta)
-        largest = np.maximum.reduceat(values, design.offsets[:-1])
-        is_best = values >= np.repeat(largest, np.diff(design.offsets))
-        shares[at] = np.bincount(design.codes, is_best, minlength=design.arms) / np.maximum(offered, 1)
+    shares = interruptible(lambda: _times_best(design, thinned)) / np.maximum(offered, 1)
     low, high = np.quantile(shares, [0.5 - found.level / 2, 0.5 + found.level / 2], axis=0).tolist()
     mean = shares.mean(axis=0)
     order = [int(arm) for arm in np.argsort(-mean, kind="stable") if offered[arm]]
@@ -221,6 +220,27 @@ def offered_arms(found: ContextPosterior, log: ContextLog) -> tuple[OfferedArm, 
         OfferedArm(log.arms[arm], int(offered[arm]), int(chosen[arm]), float(mean[arm]), low[arm], high[arm])
         for arm in order
     )
+
+
+def _times_best(design: Design, thetas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return in how many rounds no other offer was worth more than an arm's: (vectors of parameters, arms)."""
+    found, slack = np.zeros((design.arms, len(thetas))), design.rounding(thetas)
+    lengths, work, done = np.diff(design.offsets), current_work(), 0
+    with work.stage("Comparing offers", lengths.size, in_parts=True):
+        for length in np.unique(lengths):  # rounds with as many offers are one array
+            starts = design.offsets[:-1][lengths == length]
+            step = max(BLOCK // (int(length) * len(thetas)), 1)
+            for at in range(0, starts.size, step):
+                work.end_if_stopped()
+                offers = (starts[at : at + step, None] + np.arange(length)).ravel()
+                values = design.values(thetas, offers).reshape(-1, length, len(thetas))
+                is_best = (values >= values.max(axis=1, keepdims=True) - slack).reshape(offers.size, -1)
+                order = np.argsort(design.codes[offers], kind="stable")
+                arms, first = np.unique(design.codes[offers][order], return_index=True)
+                found[arms] += np.add.reduceat(is_best[order], first, axis=0, dtype=np.int64)
+                done += min(step, starts.size - at)
+                work.reach(done)
+    return found.T
 
 
 def _has_fixed_features(log: ContextLog) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import unbandit as ub
 from unbandit.contexts.check import check_notice
 from unbandit.contexts.result import estimate_contexts, offered_arms, warnings_and_notes
 from unbandit.fit import Check
+from unbandit.progress import Work
 from unbandit.reporting.contexts import _check
 
 SIGMA = 0.5
@@ -119,3 +121,51 @@ def test_demonstrations_that_all_fit(estimated):
     assert answer.check.verdict == "fits"
     assert answer.check.reason.startswith("2 of 2 demonstrations fit. The one that fits worst: Compared was")
     assert [each.code for each in answer.notices] == ["fits", "fits"]
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_how_often_an_offer_was_the_best(disjoint, monkeypatch):
+    monkeypatch.setattr("unbandit.contexts.result.BLOCK", 3_000)  # several blocks of rounds
+    generator = np.random.default_rng(4)
+    lengths = generator.integers(1, 5, 30)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    codes = np.concatenate([generator.permutation(5)[:length] for length in lengths])
+    features = generator.integers(-1, 2, (codes.size, 3)) * [0.1, 0.7, 1 / 3]  # many offers are equal
+    log = ub.ContextLog.from_arrays(features, [0] * 30, offsets=offsets, codes=codes, arms=list("ABCDE"))
+    rule = ub.LinUCB(alpha=1, disjoint=disjoint)
+    draws = generator.standard_normal((200, 15 if disjoint else 3))
+    shares = np.zeros((200, 5))
+    for at, theta in enumerate(draws):
+        for begin, end in pairwise(offsets):
+            of_arm = theta.reshape(-1, 3)[codes[begin:end] if disjoint else [0] * (end - begin)]
+            values = (features[begin:end] * of_arm).sum(axis=1)
+            shares[at, codes[begin:end][values >= values.max() - 1e-12]] += 1
+    shares /= np.bincount(codes)
+    low, high = np.quantile(shares, [0.025, 0.975], axis=0)
+    for each in offered_arms(posterior_of(log, rule, draws), log):
+        arm = "ABCDE".index(each.arm)
+        expected = (np.bincount(codes)[arm], shares[:, arm].mean(), low[arm], high[arm])
+        assert (each.offered, each.best, each.low, each.high) == pytest.approx(expected)
+
+
+def test_a_higher_level_takes_more_draws():
+    log = ub.ContextLog.from_arrays([[[1.0], [-1.0]]] * 4, [0] * 4)
+    draws = np.where(np.arange(4_000) % 20, 1.0, -1.0)[:, None]  # only every 20th has the second arm as the best
+    usual, high = (
+        offered_arms(posterior_of(log, ub.LinUCB(alpha=1), draws, level=level), log) for level in (0.95, 0.99)
+    )
+    assert [(each.arm, each.best) for each in usual] == [("1", 1.0), ("0", 0.0)]
+    assert [(each.arm, each.best) for each in high] == [("0", 0.8), ("1", pytest.approx(0.2))]
+
+
+def test_comparing_offers_says_how_far_it_is_and_can_be_stopped(monkeypatch):
+    monkeypatch.setattr("unbandit.contexts.result.BLOCK", 800)
+    log = ub.ContextLog.from_arrays([[[1.0], [-1.0]]] * 5, [0] * 5)
+    found, reached = posterior_of(log, ub.LinUCB(alpha=1), np.ones((200, 1))), []
+    monkeypatch.setattr(Work, "reach", lambda _, part: reached.append(part))
+    offered_arms(found, log)
+    assert reached == [2, 4, 5]
+    monkeypatch.setattr(Work, "reach", lambda work, part: (reached.append(part), work.stop()))
+    with pytest.raises(KeyboardInterrupt):
+        offered_arms(found, log)
+    assert reached == [2, 4, 5, 2]
