@@ -139,7 +139,7 @@ def test_several_demonstrations_are_checked_each_and_summarised() -> None:
     log = ub.ActionLog.from_actions([each.tolist() for each in actions], arms=range(3))
     check = estimated(log, "ucb1").check
     assert (check.verdict, check.checked, check.failed) == ("does not fit", 3, ("2",))
-    assert check.reason.startswith('1 of 3 does not fit. Demonstration "2": ')
+    assert check.reason.startswith('1 of 3 does not fit; 2 fit. Demonstration "2", the one that fits worst: ')
 
 
 def test_of_a_long_log_the_beginning_is_checked() -> None:
