@@ -146,19 +146,22 @@ class Participant:
         return type(self.rule)(**(self.rule.model_dump(exclude_none=True) | values))
 
     def log_probability(self, coordinates: Sequence[float], least: float = -math.inf) -> float:
-        """Return the logarithm of the probability of all choices; minus infinity if no particle explains them.
+        """Return the logarithm of the probability of all choices; minus infinity if no particle explains them."""
+        return float(np.median(self.log_probabilities(coordinates, least)))
+
+    def log_probabilities(self, coordinates: Sequence[float], least: float = -math.inf) -> Numbers:
+        """Return the logarithm of the probability of all choices, by each cloud.
 
         Where all rewards are known it is exact, since all particles are the same: one is enough. Otherwise all clouds
         must agree, with ever more particles, unless it is clearly less than `least`.
         """
-        rule, found = self.rule_at(coordinates), -math.inf
+        rule, found = self.rule_at(coordinates), np.array([-math.inf])
         for times in (1,) if self.rewards_known else MORE:
             try:
-                evidences = self._filtered(rule, 1 if self.rewards_known else times * self.particles).evidences
+                found = self._filtered(rule, 1 if self.rewards_known else times * self.particles).evidences
             except CloudCollapsed:
                 continue
-            found = float(np.median(evidences))
-            if np.ptp(evidences) < AGREE or float(evidences.max()) < least:
+            if np.ptp(found) < AGREE or float(found.max()) < least:
                 break
         return found
 

@@ -12,9 +12,10 @@ import pytest
 
 import unbandit as ub
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable, ParameterError
-from unbandit.hierarchy.check import PREFERENCE, STAY, WIN_STAY, habits
+from unbandit.hierarchy.check import PREFERENCE, STAY, WIDTHS, WIN_STAY, habits, other_beliefs
 from unbandit.hierarchy.levels import Hierarchy
 from unbandit.hierarchy.likelihood import FreeParameter, Participant, node_grid
+from unbandit.inference.prior import BetaPrior, NormalPrior, belief_of
 
 
 def normal_tables(centres: np.ndarray, deviations: np.ndarray, parameters: list[FreeParameter]) -> Hierarchy:
@@ -145,6 +146,29 @@ def test_people_with_a_preference_who_learn_nothing_do_not_fit_a_rule_that_learn
     quiet = ub.population(log, "softmax:initial=0", threads=1, check=False)
     assert quiet.check.verdict == "not checked"
     assert {"does-not-fit", "fits"}.isdisjoint(notice.code for notice in (*quiet.warnings, *quiet.notes))
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_the_right_rule_fits_people_who_share_a_bandit_whose_values_are_not_as_the_prior_says(monkeypatch):
+    rule, bandit = ub.LearningSoftmax(rate=0.1, temperature=0.3), ub.Instance([0.0, 0.0], 0.5)
+    log = rule.demonstrate(bandit, 30, runs=12, seed=1, threads=1)
+    wide = {"prior": NormalPrior(0.0, 5.0), "sigma": 0.5, "particles": 20, "threads": 1, "check": True}
+    assert ub.population(log, "q-learning:temperature=0.3", **wide).check.verdict == "fits"
+    monkeypatch.setattr("unbandit.hierarchy.check.WIDTHS", (1.0,))
+    assert ub.population(log, "q-learning:temperature=0.3", **wide).check.verdict == "does not fit"
+
+
+def test_other_priors_are_narrower_and_wider_and_lie_where_the_values_do():
+    centre = np.array([0.3, 0.9])
+    normal = other_beliefs(belief_of(NormalPrior(1.0, 2.0), 2, ub.Gaussian(0.5), None), centre)
+    assert [each.second[0] for each in normal[::2]] == pytest.approx([4 * width**2 for width in WIDTHS])
+    assert {each.first[0] for each in normal} == {1.0, 0.3}
+    betas = other_beliefs(belief_of(BetaPrior(2.0, 1.0), 2, ub.Bernoulli(), None), centre)
+    for width, around, own in zip(WIDTHS, betas[::2], betas[1::2], strict=True):
+        assert around.first / (around.first + around.second) == pytest.approx([2 / 3, 2 / 3])
+        assert own.first / (own.first + own.second) == pytest.approx(centre)
+        if width <= 1:
+            assert around.first + around.second + 1 == pytest.approx(np.full(2, 4 / width**2))
 
 
 @pytest.mark.parametrize("initial", [0, 1])
