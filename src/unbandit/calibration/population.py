@@ -104,11 +104,12 @@ class PopulationTrials(ParticleTrials):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AssumptionWarning)
                 found = population(
-                    log, cell.text, sigma=NOISE.sigma, prior=NORMAL, particles=self.particles, seed=run, threads=1
-                )
+                    log, cell.text, sigma=NOISE.sigma, prior=NORMAL, particles=self.particles, seed=run, threads=1,
+                    check=True,
+                )  # fmt: skip
         except UnbanditError as error:
             return [{"parameter": name, "failure": str(error)} for name in centres]
-        answers = []
+        answers, verdict = [], found.check.verdict
         for at, each in enumerate(found.population):
             name, truth = each.parameter, own[each.parameter]
             pooled, alone = (_scaled(name, found.intervals(at, alone=one)) for one in (False, True))
@@ -117,7 +118,7 @@ class PopulationTrials(ParticleTrials):
                     "parameter": name,
                     "centre": bool(each.low <= _value(name, centres[name]) <= each.high),
                     "spread": bool(each.spread_low <= spreads[name] <= each.spread_high),
-                    "flagged": found.check.verdict == "does not fit",
+                    "flagged": None if verdict == "not checked" else verdict == "does not fit",
                     "people": float(((pooled[0] <= truth) & (truth <= pooled[2])).mean()),
                     "squared": float(np.square(pooled[1] - truth).mean()),
                     "squared_alone": float(np.square(alone[1] - truth).mean()),
@@ -146,7 +147,7 @@ class PopulationMetrics:
     people: Mapping[str, Measured]  # share of people whose interval holds
     errors: Mapping[str, Measured]  # error per person relative to that of reading everybody alone
     answered: Share
-    flagged: Share | None = None  # experiments whose rule, the right one, the check flags; None before it was checked
+    flagged: Share | None = None  # of experiments that were checked, those whose rule, the right one, is flagged
 
 
 def population_metrics(cell: PopulationCell, rows: pl.DataFrame) -> PopulationMetrics:
@@ -160,9 +161,12 @@ def population_metrics(cell: PopulationCell, rows: pl.DataFrame) -> PopulationMe
         people[name] = measured(replicates(np.mean, own["people"].to_numpy()))
         squared = own["squared"].to_numpy(), own["squared_alone"].to_numpy()
         errors[name] = measured(replicates(lambda one, other: math.sqrt(one.mean() / other.mean()), *squared))
-    runs, flagged = answered["run"].n_unique(), answered.filter("flagged")["run"].n_unique()
-    known = share(runs, rows["run"].n_unique())
-    return PopulationMetrics(cell, centres, spreads, people, errors, known, share(flagged, runs))
+    known = share(answered["run"].n_unique(), rows["run"].n_unique())
+    checked, flagged = (
+        answered.filter(which)["run"].n_unique() for which in (pl.col("flagged").is_not_null(), pl.col("flagged"))
+    )
+    false = share(flagged, checked) if checked else None
+    return PopulationMetrics(cell, centres, spreads, people, errors, known, false)
 
 
 class Populations(Measure):

@@ -25,6 +25,9 @@ def test_an_experiment_is_made_and_read():
     assert first["failure"].null_count() == 1
     assert 0 <= first["people"][0] <= 1
     assert first["squared"][0] > 0
+    assert first["flagged"].null_count() == 0
+    short = PopulationTrials((PopulationCell("softmax", 4, 2, 3, 1),), 1, particles=10)  # too few rounds to compare
+    assert short.rows(short.tasks[0])["flagged"].to_list() == [None]
 
 
 def test_a_refusal_is_kept(monkeypatch):
@@ -53,6 +56,12 @@ def test_metrics_count_what_holds():
     assert found.flagged is not None
     assert (found.flagged.held, found.flagged.runs) == (8, 40)
     assert verdicts["population, people"] == verdicts["population, pooling"] == MET
+    some = population_metrics(cell, rows.with_columns(flagged=pl.when(pl.col("run") < 10).then("flagged")))
+    assert some.flagged is not None
+    assert (some.flagged.held, some.flagged.runs, some.answered.runs) == (8, 10, 40)
+    none = population_metrics(cell, rows.with_columns(flagged=pl.lit(None, pl.Boolean)))
+    assert none.flagged is None
+    assert "population, check" not in {each.key for each in Populations().criteria([none])}
     json.dumps([encode(getattr(found, each.name)) for each in fields(found)[1:]], allow_nan=False)
 
 
