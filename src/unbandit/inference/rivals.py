@@ -115,10 +115,10 @@ def random_choices(decisions: Decisions) -> Mapping[str, Predictions]:
 
 
 class Odds(NamedTuple):
-    """How much more probable a log is under index rules, all together, than under the rule that is tested."""
+    """How much more probable choices are under rivals, all together, than under the rule that is tested."""
 
     log_ratio: float
-    names: tuple[str, ...]  # the most probable index rules
+    names: tuple[str, ...]  # the most probable rivals
 
     @property
     def p_value(self) -> float:
