@@ -24,7 +24,7 @@ from unbandit import checks
 from unbandit.demonstrators import EpsilonGreedy, LearningSoftmax, RandomisedRule
 from unbandit.errors import Notice
 from unbandit.fit import Check, Statistic, not_checked
-from unbandit.formatting import counted, short_numbers, times
+from unbandit.formatting import counted, joined, short_numbers, times
 from unbandit.hierarchy.levels import Hierarchy
 from unbandit.hierarchy.likelihood import Numbers, Participant, free_parameters, node_grid
 from unbandit.inference.check import BY_CHANCE, DOES_NOT_FIT
@@ -74,17 +74,18 @@ def check_population(
     if len(asked) < len(people):
         free = people[0].parameters
         log_evidence = Hierarchy(tables[asked], node_grid(free), free).log_evidence(seed)
-    odds = _odds([people[at] for at in asked], log_evidence, noise, workers)
+    evidences = _evidences([people[at] for at in asked], noise, workers)
+    odds = _odds(evidences, log_evidence)
     if odds.log_ratio > ROOM:
-        short = _shortfall(*([each[at] for at in asked] for each in (people, places.swapaxes(0, 1), drawn)), workers)
-        odds = odds._replace(log_ratio=odds.log_ratio - short)
+        odds = odds._replace(log_ratio=odds.log_ratio - _shortfall(people, asked, places, drawn, workers))
     by_odds = odds.p_value / BY_CHANCE["evidence"]
     by_simulation = math.inf if by_simulation is None else by_simulation / BY_CHANCE["simulations"]
     value = min(by_odds, by_simulation)
+    whose = "" if len(asked) == len(people) else f" of {len(asked)} participants"
     if value > DOES_NOT_FIT:
-        return Check("fits", min(1.0, value), number, None, statistics, (), len(compared))
+        reason = f"The choices{whose} are not clearly more probable under {joined(evidences, 'or')}."
+        return Check("fits", min(1.0, value), number, reason, statistics, (), len(compared))
     if by_odds < by_simulation:
-        whose = "" if len(asked) == len(people) else f" of {len(asked)} participants"
         reason = f"The choices{whose} are about {times(odds.log_ratio)} times as probable under {odds.names[0]}."
     else:
         said = statistics[0].sentence
@@ -107,8 +108,8 @@ def said_of_population(check: Check, rule: str) -> tuple[list[Notice], list[Noti
         return [Notice("does-not-fit", text)], []
     text = (
         f"Checked: the choices look like those of {name}. Nothing stands out beside {check.simulations} simulations of "
-        f"{counted(check.checked, 'participant')}, and neither another way to learn nor a habit makes the choices "
-        "clearly more probable. That does not prove the rule: similar ones may fit as well."
+        f"{counted(check.checked, 'participant')}. {check.reason} That does not prove the rule: similar ones may fit "
+        "as well."
     )
     return [], [Notice("fits", text)]
 
@@ -160,16 +161,20 @@ def _simulated(person: Participant, places: Numbers, means: Numbers, noise: Nois
 # Rivals
 
 
-def _odds(people: Sequence[Participant], log_evidence: float, noise: Noise, workers: int) -> Odds:
+def _evidences(people: Sequence[Participant], noise: Noise, workers: int) -> dict[str, float]:
+    """Return the log evidence of every rival."""
+    return {_learner(people[0].rule).name: _learnt(people, noise, workers)} | habits(people)
+
+
+def _odds(evidences: Mapping[str, float], log_evidence: float) -> Odds:
     """Compare the choices' evidence under the rule with that of its rivals together, each as probable beforehand."""
-    evidences = habits(people) | {_learner(people[0].rule).name: _learnt(people, noise, workers)}
     names, values = list(evidences), np.array(list(evidences.values()))
     near = [names[at] for at in np.argsort(-values) if values[at] > values.max() - NEARLY_AS_PROBABLE]
     return Odds(float(logsumexp(values)) - math.log(values.size) - log_evidence, tuple(near))
 
 
 def _shortfall(
-    people: Sequence[Participant], places: Sequence[Numbers], drawn: Sequence[Numbers], workers: int
+    people: Sequence[Participant], asked: Sequence[int], places: Numbers, drawn: Sequence[Numbers], workers: int
 ) -> float:
     """Return by how many nats the rule's evidence may fall short where rewards are hidden.
 
@@ -177,14 +182,14 @@ def _shortfall(
     costs adds up over participants. So each one's choices are evaluated with other priors, at one place of the
     parameters; what is gained by the prior that suits all of them best counts.
     """
-    hidden = [at for at, each in enumerate(people) if not each.rewards_known and np.isfinite(drawn[at]).any()]
+    hidden = [at for at in asked if not people[at].rewards_known and np.isfinite(drawn[at]).any()]
     if not hidden:
         return 0.0
     centre = np.mean([np.nanmean(drawn[at], axis=(0, 1)) for at in hidden], axis=0)
     beliefs = other_beliefs(people[hidden[0]].belief, centre)
 
     def along(at: int) -> list[float]:
-        place = places[at].mean(axis=0).tolist()
+        place = places[:, at].mean(axis=0).tolist()
         own = people[at].log_probabilities(place)
         own = own[np.isfinite(own)]
         if not own.size:
@@ -240,10 +245,7 @@ def _learnt(people: Sequence[Participant], noise: Noise, workers: int) -> float:
 
 
 def habits(people: Sequence[Participant]) -> dict[str, float]:
-    """Return the log evidence of habits that learn nothing; none where only some rewards are known."""
-    known = people[0].log.rewards is not None
-    if known and not all(each.rewards_known for each in people):
-        return {}
+    """Return the log evidence of habits that learn nothing; of one that goes by rewards, where all are known."""
     arms, first = len(people[0].log.arms), people[0].rule.initial * len(people[0].log.arms)
     actions = [each.log.demonstration(0).astype(np.int64) for each in people]
     opening = sum(opening_chance(each.log, 0, each.rule) for each in people)
@@ -260,12 +262,11 @@ def habits(people: Sequence[Participant]) -> dict[str, float]:
     turns = opening - sum(math.log(max(arms - 1, 1)) * int((~each).sum()) for each in stays)
     turns -= 0.0 if first else len(people) * math.log(arms)
     by_arm = [_stayed(stays, [each == arm for each in before]) for arm in range(arms)]
-    found[STAY] = turns + _mixed(np.sum(by_arm, axis=0))
-    if known:
+    if all(each.rewards_known for each in people):
         good = [_good(each.log.rewards)[begin - 1 : -1] for each in people]
         sides = (good, [~each for each in good])
         found[WIN_STAY] = turns + sum(_mixed(_stayed(stays, side)) for side in sides)
-    return found
+    return found | {STAY: turns + _mixed(np.sum(by_arm, axis=0))}
 
 
 def _good(rewards: Numbers | None) -> NDArray[np.bool_]:

@@ -9,12 +9,13 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import norm
 
 import unbandit as ub
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable, ParameterError
 from unbandit.hierarchy.check import PREFERENCE, STAY, WIDTHS, WIN_STAY, habits, other_beliefs
 from unbandit.hierarchy.levels import Hierarchy
-from unbandit.hierarchy.likelihood import FreeParameter, Participant, node_grid
+from unbandit.hierarchy.likelihood import FreeParameter, Participant, node_grid, smallest_spreads
 from unbandit.inference.prior import BetaPrior, NormalPrior, belief_of
 
 
@@ -125,11 +126,14 @@ def test_known_rewards_give_shorter_intervals(found):
     assert np.log(row.high / row.low) < np.log(hidden.high / hidden.low)
 
 
-def test_the_right_rule_is_checked_and_fits():
-    found = ub.population(softmax_log(TEMPERATURES, rewards=True), "softmax", threads=2, check=True)
+@pytest.mark.parametrize("rewards", [True, False])
+def test_the_right_rule_is_checked_and_fits(rewards):
+    found = ub.population(softmax_log(TEMPERATURES, rewards=rewards), "softmax", sigma=0.5, threads=2, check=True)
     assert found.check.verdict == "fits"
     assert (found.check.checked, found.check.simulations > 700) == (16, True)
-    assert "fits" in [note.code for note in found.notes]
+    (said,) = (note.message for note in found.notes if note.code == "fits")
+    assert all(name in said for name in ("learning-softmax", PREFERENCE, STAY))
+    assert (WIN_STAY in said) is rewards
     assert json.loads(found.to_json())["check"]["verdict"] == "fits"
 
 
@@ -187,11 +191,19 @@ def test_habits_give_all_sequences_of_choices_together_a_probability_of_one(init
     assert total == pytest.approx(dict.fromkeys(total, 1.0))
 
 
+@pytest.mark.parametrize("rewards", [None, [[1.0, np.nan, 0.0, 1.0]]])
+def test_habits_that_do_not_go_by_rewards_are_asked_without_them(rewards):
+    rule = ub.Softmax(initial=0)
+    log = ub.ActionLog.from_codes(np.array([[0, 1, 1, 0]]), ("A", "B"), rewards=rewards)
+    assert set(habits([Participant(log, rule, (), None, 4, 1, 0)])) == {PREFERENCE, STAY}
+
+
 def test_likelihoods_that_say_nothing_have_the_evidence_of_certainty():
     parameters = [FreeParameter("rate", "log odds", 1.0), FreeParameter("temperature", "logarithm", 1.0)]
     tables = np.full((5, *(nodes.size for nodes in node_grid(parameters))), -3.0)
     evidence = Hierarchy(tables, node_grid(parameters), parameters).log_evidence(0)
-    assert evidence == pytest.approx(-15.0, abs=0.6)  # spreads that the nodes do not resolve are left out
+    resolved = sum(np.log(2 * norm.sf(least)) for least in smallest_spreads(parameters))  # other spreads are left out
+    assert evidence == pytest.approx(-15.0 + resolved, abs=0.05)
 
 
 def test_participants_with_few_rounds_are_kept():
