@@ -104,11 +104,11 @@ def test_designs_of_both_models():
     shared = ub.LinUCB(intercept=True).design(log)
     assert shared.names == (("x", None), ("y", None), ("intercept", None))
     assert shared.vectors.tolist() == [[1, 2, 1], [3, 4, 1]]
-    assert shared.values(np.array([1.0, 0, 10])).tolist() == [11, 13]
+    assert shared.values(np.array([[1.0, 0, 10]]), np.arange(2)).tolist() == [[11], [13]]
     disjoint = ub.LinUCB(disjoint=True).design(log)
     assert disjoint.names == (("x", "A"), ("y", "A"), ("x", "B"), ("y", "B"))
     assert (disjoint.count, disjoint.size, disjoint.parameters, disjoint.rows.tolist()) == (2, 2, 4, [1])
-    assert disjoint.values(np.array([1.0, 0, 0, 1])).tolist() == [1, 4]
+    assert disjoint.values(np.array([[1.0, 0, 0, 1]]), np.arange(2)).tolist() == [[1], [4]]
 
 
 def test_a_shared_model_cannot_tell_offers_with_the_same_features_apart():
