@@ -27,7 +27,6 @@ CONFIRMED = 3  # rivals whose evidence is computed by particles, before a rule i
 MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of the part that is checked
 PARTICLES = 500  # of a cloud for a part
 FEATURE_MISSING = "A feature that the learner used may be missing as well."
-MISFIT = "does-not-fit"  # code of the warning
 NOTED = ("fits", "fitted")  # codes of notes that are no warnings
 CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still be named
 
@@ -92,7 +91,7 @@ def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> l
     if check.verdict == "does not fit":
         text = f"{rule} does not fit the log ({check.chance}): {check.reason} {FEATURE_MISSING}"
         text += " Do not rely on the numbers."
-        return [Notice(MISFIT, text, count=1)]
+        return [Notice("does-not-fit", text, count=1)]
     if check.verdict != "fits":
         return []
     text = f"Checked: no other rule that was tried makes these choices clearly more probable. {check.reason}"

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unbandit.contexts.check import MISFIT, NOTED, by_chance_notice
+from unbandit.contexts.check import NOTED, by_chance_notice
 from unbandit.contexts.design import Design, design_of
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
@@ -188,7 +188,7 @@ def _without_chance(answer: ContextEstimate) -> tuple[Notice, ...]:
         replace(by_chance_notice(each.check, each.rule, check.checked), demonstration=name)
         for name, each in alone.items()
     ]
-    return (*notes, *(each for each in answer.notices if each.code != MISFIT))
+    return (*notes, *(each for each in answer.notices if each.code != "does-not-fit"))
 
 
 def warnings_and_notes(log: ContextLog, notices: Sequence[Notice]) -> tuple[list[Notice], list[Notice]]:
