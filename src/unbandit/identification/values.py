@@ -226,7 +226,7 @@ def _posterior(request: IdentificationRequest, which: int, rule: Demonstrator, d
             return found
     except InferenceError:
         pass
-    return infer(*given, particles=None, settle=False, **options)
+    return infer(*given, particles=None, **options)
 
 
 def _allotted(shares: NDArray[np.float64], number: int) -> NDArray[np.int64]:

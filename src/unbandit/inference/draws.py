@@ -36,7 +36,7 @@ def infer(
     log: ActionLog, rule: Demonstrator, prior: Prior, noise: Noise, horizons: Sequence[int], *,
     anchor: tuple[int, float] | None = None, is_best: bool = False, particles: int | None = None, clouds: int = 4,
     draws: int = 1_000, seed: int = 0, threads: int | None = None, look_ahead: LookAhead | None = None,
-    there: Availability | None = None, settle: bool = True,
+    there: Availability | None = None,
 ) -> Posterior:  # fmt: skip
     """Draw from the posterior of every mean; several demonstrations are taken as of one instance.
 
@@ -50,8 +50,6 @@ def infer(
         How clouds look at the whole log, if that is not to be chosen.
     there
         Which arms could be pulled when, if not all in all rounds.
-    settle
-        Whether clouds that differ are sent again with more particles, where their number was not given.
     """
     if not log.ordered:
         raise NotIdentifiable("The log holds pull counts without their order, and the posterior needs the order.")
@@ -83,7 +81,7 @@ def infer(
     result = filtered(log, particles, look_ahead)
     means, by_cloud = drawn(result)
     chance = isinstance(rule, RandomisedRule)
-    if particles is None and settle and not result.resent and int(log.lengths.sum()) <= MOST_RESENT:
+    if particles is None and not result.resent and int(log.lengths.sum()) <= MOST_RESENT:
         times = more_particles(by_cloud, result, rivals, by_chance=chance)
         if times > 1:
             with suppress(CloudCollapsed):  # then the first answer stands, with its warning

@@ -16,6 +16,7 @@ from unbandit import checks
 from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, phrase, python_option
 from unbandit.files import written_whole
+from unbandit.fit import Check
 from unbandit.formatting import counted, fixed, interval, short_numbers, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
@@ -181,8 +182,11 @@ def group_notices(
     return found
 
 
-def misfit(answer: "Estimate | Population") -> dict[str, Any] | None:
-    """Return what the template shows of a rule that does not fit; None where nothing is known against it."""
+def misfit(answer: "Estimate | Population", whose: str | None = None) -> dict[str, Any] | None:
+    """Return what the template shows of a rule that does not fit; None where nothing is known against it.
+
+    `whose` names whose statistics the check has, if they are not those of one log.
+    """
     check = answer.check
     if check.verdict != "does not fit":
         return None
@@ -191,13 +195,13 @@ def misfit(answer: "Estimate | Population") -> dict[str, Any] | None:
         "chance": check.chance,
         "reason": check.reason,
         "rows": [each.said for each in check.unusual[:MOST_STATISTICS]],
-        "whose": _whose(answer),
+        "whose": whose or _whose(check),
         "instead": [short_numbers(name) for name in check.instead[:3]],
         "remedy": NOTICES["does-not-fit"].remedy,
     }
 
 
-def fit_section(answer: "Estimate | Population") -> dict[str, Any] | None:
+def fit_section(answer: "Estimate | Population", whose: str | None = None) -> dict[str, Any] | None:
     """Return what the template shows of a rule that fits, or could not be checked; None where it does not fit."""
     check = answer.check
     if check.verdict == "does not fit":
@@ -206,14 +210,12 @@ def fit_section(answer: "Estimate | Population") -> dict[str, Any] | None:
         return {"sentence": f"Not checked. {check.reason or ''}".strip(), "rows": [], "whose": ""}
     made = f"This log looks like one that {short_numbers(answer.rule)} makes ({check.chance}). {check.reason or ''}"
     rows = [each.said for each in check.statistics[:MOST_STATISTICS]]
-    return {"sentence": made.strip(), "rows": rows, "whose": _whose(answer)}
+    return {"sentence": made.strip(), "rows": rows, "whose": whose or _whose(check)}
 
 
-def _whose(answer: "Estimate | Population") -> str:
-    """Name whose statistics a check has: of several demonstrations those of one alone, of a population the average."""
-    if hasattr(answer, "participants"):
-        return "participants on average"
-    return f"the least usual of {answer.check.checked:,}" if answer.check.checked > 1 else "this log"
+def _whose(check: Check) -> str:
+    """Name whose statistics a check has: of several demonstrations, those of one alone."""
+    return f"the least usual of {check.checked:,}" if check.checked > 1 else "this log"
 
 
 @cache

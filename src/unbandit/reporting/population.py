@@ -22,6 +22,7 @@ from unbandit.reporting.provenance import LogSource, call_line, command_line, he
 
 MOST_PARTICIPANTS = 200  # of more, the first ones are listed
 MOST_ARMS = 50  # likewise
+ON_AVERAGE = "participants on average"  # whose statistics the check compares
 
 WORDS = {
     "population": "All who might have taken part. The participants are some of them, and show how common each value of "
@@ -84,7 +85,7 @@ def population_report(
         "population.html", **heading, short=short, sentence=said, overview=_overview(found), level=share(found.level),
         warnings=group_notices(found.warnings, found.arms, audience),
         notes=group_notices((*record.reading, *found.notes), found.arms, audience), population=_population_rows(found),
-        arms=_arm_rows(found), misfit=misfit(found), fit=fit_section(found),
+        arms=_arm_rows(found), misfit=misfit(found, ON_AVERAGE), fit=fit_section(found, ON_AVERAGE),
         pictures=[_forest(found), *_shares(record, short=short)], names=[each.name for each in found.parameters],
         participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
         words=BASICS | WORDS, assumptions=_assumptions(found),

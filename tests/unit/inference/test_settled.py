@@ -11,7 +11,7 @@ import unbandit as ub
 from unbandit.inference import draws
 from unbandit.inference.clouds import run_filters
 from unbandit.inference.draws import UNSETTLED, clouds_differ, evidence_differs, movements
-from unbandit.inference.filter import new_cloud, redraw_common
+from unbandit.inference.filter import log_mean, new_cloud, redraw_common
 from unbandit.kernels.smc.cloud import Belief
 from unbandit.kernels.smc.elimination import GOES, OUT, STAYS, EliminationTests
 
@@ -222,3 +222,14 @@ def test_a_best_mean_that_no_draw_agrees_with_is_refused_before_clouds_are_compa
     log = ub.ActionLog.from_actions(["A", "B"] + ["A"] * 200 + ["B"] * 198)
     with pytest.raises(ub.InferenceError, match="agree that no arm is better"):
         ub.posterior(log, THOMPSON, sigma=0.5, best_mean=-3.0, check=False)
+
+
+def test_glances_at_a_rule_whose_decisions_jump_find_the_same_evidence_on_average():
+    rule = ub.EpsilonGreedy(epsilon=0.3, initial=0)
+    log = rule.demonstrate(ub.Instance([0.6, 0.0], 0.5), 30, seed=4)
+    glances = ub.posterior(log, rule, sigma=0.5, particles=25, clouds=300, draws=1, check=False).evidences
+    precise = ub.posterior(log, rule, sigma=0.5, particles=8_000, check=False).evidences
+    (found, error), (known, _) = log_mean(glances), log_mean(precise)
+    assert glances.std() > 2 * precise.std()
+    assert error < 0.05
+    assert found == pytest.approx(known, abs=4 * error)
