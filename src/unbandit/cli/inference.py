@@ -413,9 +413,9 @@ def population(
     Example:  unbandit population choices.csv --rule q-learning --bernoulli -o forest.png
     """
     from unbandit import hierarchy
-    from unbandit.demonstrators import parse_rule
+    from unbandit.hierarchy.likelihood import rule_of_people
 
-    assumed = parse_rule(rule)
+    assumed = rule_of_people(rule)
     printer.check_output(output, *printer.PICTURES, ".json")
     with printer.working("Reading"):
         record = options.read_log(log, columns, arms, sheet, no_header, blank)

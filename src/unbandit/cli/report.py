@@ -190,7 +190,7 @@ def _write(written: "Page", output: str, pdf: str | None, paper: str, status: "S
 def _report_population(given: Mapping[str, Any]) -> None:
     """Report on the population of participants."""
     from unbandit import reporting
-    from unbandit.demonstrators import parse_rule
+    from unbandit.hierarchy.likelihood import rule_of_people
     from unbandit.reporting.provenance import read_log, without_folders
 
     for name, usual in NOT_OF_A_POPULATION.items():
@@ -198,7 +198,7 @@ def _report_population(given: Mapping[str, Any]) -> None:
             text = f"expected without {option('population')}; leave one of them out."
             raise ParameterError(text, parameter=name, value=given[name])
     asked, output, pdf = EstimateCommand.read(given), given["output"], given["pdf"]
-    rule = parse_rule(given["rule"])
+    rule = rule_of_people(given["rule"])
     _check_files(asked.log, output, pdf, None)
     told = {name: given[name] for name in POPULATION_OPTIONS if given[name] is not None}
     with printer.working("Reading the log") as status:

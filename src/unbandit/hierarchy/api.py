@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from unbandit import checks
-from unbandit.demonstrators import RandomisedRule, parse_rule
+from unbandit.demonstrators import RandomisedRule
 from unbandit.demonstrators.base import Demonstrator
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, InferenceError, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons
 from unbandit.estimators.check import NOT_WANTED, wanted
@@ -28,6 +29,7 @@ from unbandit.hierarchy.likelihood import (
     Participant,
     free_parameters,
     node_grid,
+    rule_of_people,
 )
 from unbandit.hierarchy.result import Population
 from unbandit.identification.candidates import assumed_noise
@@ -47,7 +49,7 @@ FEWEST_EFFECTIVE = 400  # draws of the population below which its intervals are 
 
 def population(
     log: ActionLog | str | os.PathLike[str] | Any,
-    rule: Demonstrator | str,
+    rule: Demonstrator | RuleFamily | str,
     *,
     values: Literal["own", "shared"] = "own",
     prior: Prior | str | None = None,
@@ -74,7 +76,7 @@ def population(
     rule
         A rule that chooses at random. A parameter that is given is the same for everybody; those that are left out
         differ between participants: rate and temperature of `learning-softmax`, the temperature of `softmax`, epsilon
-        of `epsilon-greedy`, sigma of `thompson`.
+        of `epsilon-greedy`, sigma of `thompson`. `fit` in their place says the same: `learning-softmax:fit`.
     values
         Whose the arms' values are: `own` values for each participant. `shared` ones are refused.
     prior
@@ -107,7 +109,7 @@ def population(
     [('temperature', True)]
     """
     record = as_log(log, "population")
-    assumed = parse_rule(rule)
+    assumed = rule_of_people(rule)
     check_numbers(level=level, sigma=sigma, bernoulli=bernoulli, rule=assumed)
     checks.one_of("values", values, ("own", "shared"))
     seed, workers = checks.seed(seed), checks.threads(threads)

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from scipy.interpolate import RBFInterpolator
 from scipy.special import expit, logit
 
-from unbandit.demonstrators import EpsilonGreedy, LearningSoftmax, RandomisedRule, Softmax, Thompson
+from unbandit.demonstrators import Demonstrator, EpsilonGreedy, LearningSoftmax, RandomisedRule, Softmax, Thompson
+from unbandit.demonstrators.base import rule_or_family
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.formatting import joined
 from unbandit.inference.clouds import FilterResult, LookAhead, one_look_ahead, run_filters
@@ -83,6 +85,18 @@ class FreeParameter:
     def nodes(self, size: int) -> Numbers:
         """Return evenly spaced places on the scale, from one end of what is searched to the other."""
         return np.linspace(*REACH[self.scale], size)
+
+
+def rule_of_people(rule: Demonstrator | RuleFamily | str) -> Demonstrator:
+    """Return the rule that people choose by; numbers to be fitted are those that it is not given.
+
+    Examples
+    --------
+    >>> rule_of_people("q-learning:temperature=0.2,rate=fit") == rule_of_people("q-learning:temperature=0.2")
+    True
+    """
+    found = rule_or_family(rule)
+    return found.kind(**found.known) if isinstance(found, RuleFamily) else found
 
 
 def free_parameters(rule: RandomisedRule, unit: float) -> tuple[FreeParameter, ...]:

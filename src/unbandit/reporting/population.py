@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, parse_rule
+from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Audience, python_option
 from unbandit.estimators.arguments import as_log
 from unbandit.formatting import counted, interval, joined, number, share, short_numbers, shown
 from unbandit.hierarchy import Population, population
+from unbandit.hierarchy.likelihood import rule_of_people
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.reporting.figures import ReportFigure, as_figure, draw_shares
@@ -51,10 +53,10 @@ class PopulationReport(Page):
 
 
 def population_report(
-    log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | str, *, source: LogSource | None = None,
-    name: str | None = None, command: str | None = None, progress: Callable[[str, float], None] | None = None,
-    audience: Audience = python_option, title: str | None = None, author: str | None = None, date: str | None = None,
-    short: bool = False, **options: Any,
+    log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | RuleFamily | str, *,
+    source: LogSource | None = None, name: str | None = None, command: str | None = None,
+    progress: Callable[[str, float], None] | None = None, audience: Audience = python_option,
+    title: str | None = None, author: str | None = None, date: str | None = None, short: bool = False, **options: Any,
 ) -> PopulationReport:  # fmt: skip
     """Estimate a rule's parameters in a population, and write a report about it.
 
@@ -70,7 +72,7 @@ def population_report(
     texts = {"title": title, "author": author, "date": date}
     log, source, say = opened(log, source, progress, name=name, command=command, **texts)
     checks.flag("short", short)
-    record, assumed = as_log(log, "population"), parse_rule(rule)
+    record, assumed = as_log(log, "population"), rule_of_people(rule)
     say("Estimating", 0.05)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # the report explains them

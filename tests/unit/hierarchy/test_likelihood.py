@@ -10,7 +10,15 @@ import pytest
 
 import unbandit as ub
 from unbandit.errors import InferenceError, NotIdentifiable
-from unbandit.hierarchy.likelihood import ENOUGH, EXACT, Participant, free_parameters, node_grid, tabulate
+from unbandit.hierarchy.likelihood import (
+    ENOUGH,
+    EXACT,
+    Participant,
+    free_parameters,
+    node_grid,
+    rule_of_people,
+    tabulate,
+)
 from unbandit.inference.prior import NormalPrior, belief_of
 
 
@@ -51,6 +59,19 @@ def test_with_known_rewards_the_probability_is_exact(rate, temperature):
     person = participant(choices, rewards)
     place = [float(each.coordinate(value)) for each, value in zip(person.parameters, (rate, temperature), strict=True)]
     assert person.log_probability(place) == pytest.approx(by_hand(choices, rewards, rate, temperature), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("learning-softmax:fit", ub.LearningSoftmax()),
+        ("q-learning:rate=0.1,temperature=fit", ub.LearningSoftmax(rate=0.1)),
+        (ub.Softmax(temperature=ub.FIT), ub.Softmax()),
+        ("thompson", ub.Thompson()),
+    ],
+)
+def test_a_number_to_be_fitted_is_one_that_differs_between_people(written, meant):
+    assert rule_of_people(written) == meant
 
 
 def test_without_rewards_it_is_the_filters_estimate():
