@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from unbandit.calibration.measure import FALSE_ALARMS, Criterion, Measure, Score, judge, percent, times
+from unbandit.calibration.measure import FALSE_ALARMS, GOAL, Criterion, Measure, Score, by_row, judge, percent, times
 from unbandit.calibration.settings import ParticleTrials, SeededCell, Sizes
 from unbandit.contexts import ContextInstance, ContextLog
 from unbandit.contexts.posterior import context_posterior
 from unbandit.contexts.rule import LinearRule, linear_rule_or_family
 from unbandit.errors import UnbanditError
 from unbandit.estimators.coverage import SIGMA
-from unbandit.study.monte_carlo import NOTHING, Measured, Share, measured, replicates, share
+from unbandit.study.monte_carlo import NOTHING, Measured, Share, measured, ratio, replicates, share
 from unbandit.study.taskgrid import Task
 
 SHARED = ("linucb:alpha=1", "linucb:alpha=3", "lints:v=0.5")
@@ -22,7 +22,6 @@ DISJOINT = ("linucb:alpha=1,disjoint=true", "lints:v=0.5,disjoint=true")
 FEATURES, ARMS, HORIZONS = (3, 5, 10), (5, 10), (300, 1_000)  # of shared models
 DISJOINT_SIZE = (3, 4, 1_000)  # features, arms and rounds of models with parameters for each arm
 RUNS, MISREAD_RUNS = 200, 100  # logs of every cell
-LOW, HIGH = 0.93, 0.97  # within which coverage is to be
 SECONDS = 4.0  # about, of one log of 1,000 rounds
 
 MISREAD_SIZE = (5, 5, 1_000)
@@ -35,6 +34,7 @@ MISREADINGS = (
 """The rule that plays, the one that reads, and how many features the reader does not have."""
 
 FLAGGED = 0.8  # share of misread logs, at least
+LONG, LONG_RUNS, MOST_AGAINST_LONG = 8, 20, 1.05  # times as many particles, logs of a rule, and the goal
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class ContextCell(SeededCell):
     horizon: int
     runs: int
     missing: int = 0  # features that the reader does not have
+    long: int = 0  # times as many particles of the posterior beside which the usual one stands; 0 for none
 
     @property
     def size(self) -> str:
@@ -63,7 +64,8 @@ class ContextCell(SeededCell):
     def reading(self) -> str:
         """Return how the logs are read, in words."""
         lacks = ", a feature missing" if self.missing else ""
-        return f"{self.played} read as {self.read}{lacks}"
+        beside = f", beside {self.long} times as many particles" if self.long else ""
+        return f"{self.played} read as {self.read}{lacks}{beside}"
 
     @property
     def described(self) -> dict[str, object]:
@@ -72,7 +74,7 @@ class ContextCell(SeededCell):
             "name": f"{self.reading}, {self.size}", "played": self.played, "read": self.read,
             "features": self.features, "arms": self.arms, "horizon": self.horizon, "missing": self.missing,
             "runs": self.runs,
-        }  # fmt: skip
+        } | ({"long": self.long} if self.long else {})  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +90,11 @@ class ContextTrials(ParticleTrials):
 
     def seconds(self, cell: ContextCell) -> float:
         """Return about how long a log takes."""
-        return SECONDS * cell.horizon / 1_000
+        return SECONDS * (1 + cell.long) * cell.horizon / 1_000
 
     def rows(self, task: Task) -> pl.DataFrame:
         """Make the logs of a task and read each."""
-        numbers = dict.fromkeys(("held", "angle", "error", "length"), pl.Float64)
+        numbers = dict.fromkeys(("held", "angle", "error", "length", "long_error"), pl.Float64)
         schema: dict[str, Any] = {"run": pl.Int64, **numbers, "flagged": pl.Boolean, "failure": pl.String}
         cell = self.cells[task.cell]
         runs = range(task.first_run, task.last_run)
@@ -121,13 +123,18 @@ class ContextTrials(ParticleTrials):
             return {"flagged": found.check.verdict == "does not fit"}
         truth, (low, high) = theta.reshape(-1), found.interval()
         cosine = truth @ found.mean / (np.linalg.norm(truth) * np.linalg.norm(found.mean))
-        return {
+        row = {
             "held": float(((low <= truth) & (truth <= high)).mean()),
             "angle": float(np.degrees(np.arccos(np.clip(cosine, -1, 1)))),
             "error": float(np.sqrt(np.square(found.mean - truth).mean())),
             "length": float(np.median(high - low)),
             "flagged": found.check.verdict == "does not fit",
         }
+        if not cell.long:
+            return row
+        more, other = cell.long * found.particles, run + cell.runs  # particles, and a seed that no run has
+        exact = context_posterior(log, cell.read, sigma=SIGMA, particles=more, seed=other, threads=1, check=False)
+        return row | {"long_error": float(np.sqrt(np.square(exact.mean - truth).mean()))}
 
 
 def _without(log: ContextLog, missing: int) -> ContextLog:
@@ -148,6 +155,7 @@ class ContextMetrics:
     length: float  # median length of an interval
     flagged: Share  # logs of which the check says that the rule does not fit, or which are refused if misread
     answered: Share
+    against_long: Measured = NOTHING  # root mean squared error, relative to that of the long run
 
 
 def context_metrics(cell: ContextCell, rows: pl.DataFrame) -> ContextMetrics:
@@ -168,7 +176,13 @@ def context_metrics(cell: ContextCell, rows: pl.DataFrame) -> ContextMetrics:
         length=float(np.median(lengths.to_numpy())) if lengths.len() else float("nan"),
         flagged=share(int(judged.sum()), max(judged.len(), 1)),
         answered=share(answered.height, rows.height),
+        against_long=_against_long(answered) if cell.long else NOTHING,
     )
+
+
+def _against_long(rows: pl.DataFrame) -> Measured:
+    own, long = (rows[name].to_numpy().reshape(-1, 1) ** 2 for name in ("error", "long_error"))
+    return ratio(own, long, root=True)
 
 
 class Contexts(Measure):
@@ -191,6 +205,9 @@ class Contexts(Measure):
             for played, read, missing in MISREADINGS
         )
         yield "linucb on misread logs", ContextTrials(cells, sizes.seed, sizes.particles)
+        for text in SHARED:
+            beside = ContextCell(text, text, *MISREAD_SIZE, sizes.runs or LONG_RUNS, long=LONG)
+            yield f"{text} on long runs", ContextTrials((beside,), sizes.seed, sizes.particles)
 
     def metrics(self, cell: ContextCell, rows: pl.DataFrame) -> ContextMetrics:
         """Return the metrics of one cell."""
@@ -198,13 +215,17 @@ class Contexts(Measure):
 
     def criteria(self, metrics: Sequence[ContextMetrics]) -> list[Criterion]:
         """Return the criteria with their scores, one per rule and size."""
-        coverage, angles, errors, flags = list[Score](), list[Score](), list[Score](), list[Score]()
+        coverage, angles, errors, flags, long = (list[Score]() for _ in range(5))
         for each in metrics:
             cell = each.cell
+            place = cell.played, cell.size
+            if cell.long:
+                near = judge(each.against_long, high=MOST_AGAINST_LONG)
+                long.append(Score(*place, each.against_long, times(each.against_long), near))
+                continue
             if not cell.misread:
-                place = cell.played, cell.size
                 text = f"{percent(each.coverage)} (median length {each.length:.2f})"
-                coverage.append(Score(*place, each.coverage, text, judge(each.coverage, LOW, HIGH)))
+                coverage.append(Score(*place, each.coverage, text, judge(each.coverage, *GOAL)))
                 angles.append(Score(*place, each.angle, f"{times(each.angle)}°", None))
                 errors.append(Score(*place, each.error, times(each.error), None))
             limits = (FLAGGED, 1.0) if cell.misread else (0.0, FALSE_ALARMS)
@@ -216,9 +237,14 @@ class Contexts(Measure):
         return [
             Criterion("contexts, coverage", "95% intervals that hold the true coefficient", "93 to 97%", note,
                       scores=coverage),
+            Criterion("contexts, coverage by rule", "95% intervals that hold the true coefficient, averaged over all "
+                      "cells of a rule", "93 to 97%", scores=by_row(coverage, *GOAL)),
             Criterion("contexts, direction", "angle between the true coefficients and the estimate", "no goal",
                       scores=angles),
             Criterion("contexts, error", "error of a coefficient, root mean square", "no goal", scores=errors),
+            Criterion("contexts, against a long run", "root mean squared error of the coefficients, relative to a "
+                      f"posterior with {LONG} times as many particles and another seed, on the same logs",
+                      f"at most {MOST_AGAINST_LONG}", scores=long),
             Criterion("contexts, check", "logs of which the check says that the rule does not fit", goal, about,
                       "logs", scores=flags),
         ]  # fmt: skip

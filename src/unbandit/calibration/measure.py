@@ -17,7 +17,7 @@ import polars as pl
 
 from unbandit.calibration.settings import CellTrials, Sizes
 from unbandit.estimators.coverage import SimulatedCoverage
-from unbandit.formatting import markdown_table
+from unbandit.formatting import counted, markdown_table
 from unbandit.study.monte_carlo import FOLDS, LEVEL, Measured, Share
 
 Verdict = Literal["met", "not decided", "missed", "not measured"]
@@ -108,6 +108,18 @@ def averaged(cells: Iterable[Measured]) -> Measured:
         return Measured(math.nan, math.nan, 0)
     number, folds = len(known), min(each.folds for each in known)
     return Measured(sum(each.value for each in known) / number, math.hypot(*(e.error for e in known)) / number, folds)
+
+
+def by_row(scores: Iterable[Score], low: float, high: float) -> list[Score]:
+    """Return the shares of each row, a rule, averaged over its cells, and whether that lies between its limits."""
+    rows: dict[str, list[Measured]] = {}
+    for each in scores:
+        rows.setdefault(each.row, []).append(each.measured)
+    means = {row: averaged(cells) for row, cells in rows.items()}
+    return [
+        Score(row, "all cells", mean, f"{percent(mean)} of {counted(len(rows[row]), 'cell')}", judge(mean, low, high))
+        for row, mean in means.items()
+    ]
 
 
 def percent(value: Measured) -> str:

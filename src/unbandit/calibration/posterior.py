@@ -21,7 +21,7 @@ from unbandit.calibration.measure import (
     Measure,
     Score,
     Verdict,
-    averaged,
+    by_row,
     judge,
     percent,
     times,
@@ -32,7 +32,7 @@ from unbandit.demonstrators import RandomisedRule
 from unbandit.errors import InferenceError
 from unbandit.estimators.coverage import LEVEL, SimulatedCoverage, noise_kind
 from unbandit.estimators.procedures import compare_naive
-from unbandit.formatting import counted, markdown_table
+from unbandit.formatting import markdown_table
 from unbandit.inference import Posterior, infer_by_conventions
 from unbandit.study.monte_carlo import RANKS, Floats, Measured, average, computed, holm, rank_test, ratio
 
@@ -239,18 +239,6 @@ BY_RULE = Criterion(
 )
 
 
-def _by_rule(metrics: Sequence[PosteriorMetrics]) -> list[Score]:
-    """Return the coverage of the means, averaged over the cells of each rule."""
-    rules: dict[str, list[PosteriorMetrics]] = {}
-    for each in metrics:
-        rules.setdefault(rule_name(each.setting.rule, each.setting.noise), []).append(each)
-    held = {name: averaged(each.coverage for each in cells) for name, cells in rules.items()}
-    return [
-        Score(name, "all cells", each, f"{percent(each)} of {counted(len(rules[name]), 'cell')}", judge(each, *GOAL))
-        for name, each in held.items()
-    ]
-
-
 def _failed(failed: int, runs: int) -> str:
     return f" ({failed:,} of {runs:,} failed)" if failed else ""
 
@@ -304,7 +292,7 @@ class Posteriors(Measure):
         scores = [posterior_scores(cell, chance) for cell, chance in zip(metrics, chances, strict=True)]
         by_criterion = zip(CRITERIA, zip(*scores, strict=True), strict=True)
         means, *others = [replace(criterion, scores=own) for criterion, own in by_criterion]
-        return [means, replace(BY_RULE, scores=_by_rule(metrics)), *others]
+        return [means, replace(BY_RULE, scores=by_row(means.scores, *GOAL)), *others]
 
     def remarks(self, metrics: Sequence[PosteriorMetrics], criteria: Sequence[Criterion]) -> Iterator[str]:
         """List the cells in which some runs come with a warning, or without a posterior."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "unbandit.coefficients/1"
 CLOUDS, DRAWS = 4, 1_000  # independent clouds, and draws of each
-MORE = 4  # times as many particles for clouds of which one died, and for greedy rules, whose paths are hard to follow
+MORE = 4  # times as many particles for clouds of which one died
 THINNEST = 50.0  # effective particles of a greedy rule's cloud below which its answer is not to be trusted
 UNSEEN_FROM, BOUNDED_FROM = 0.95, 0.5  # of the prior's deviation: that of a coefficient of which little is known
 MISSING = f"Name every feature that the learner used with {option('features')}: one may be missing"
@@ -247,8 +247,8 @@ def context_posterior(
     prior
         Standard deviation of every coefficient beforehand, around 0.
     particles
-        Of each of four clouds; by default 500 to 4,000, fewer for a longer record, and four times as many for
-        `LinEpsilonGreedy`.
+        Of each of four clouds; by default 500 to 4,000, fewer for a longer record; a third as many for `LinTS` and
+        `LinSoftmax`, and four times as many for `LinEpsilonGreedy`.
     check
         Whether to compare the rule with rivals.
 
@@ -284,8 +284,8 @@ def context_posterior(
             f"more than the {MOST_NUMBERS // design.parameters:,} that are held in memory.",
             remedy="Take the first part of the log, or fewer features.",
         )
-    number = number or particles_for(log.rounds) * (MORE if rule_at.kind == GREEDY else 1)
     record = _record(design, rule_at, log.rewards)
+    number = number or particles_for(record)
     fitted: tuple[FittedNumber, ...] = ()
     if family is not None:
         found, approximation, value = interruptible(

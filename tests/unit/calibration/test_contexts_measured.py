@@ -24,6 +24,18 @@ def test_a_missing_feature_leaves_the_flag_alone():
     assert row["held"] is None
 
 
+def test_a_long_run_stands_beside_the_usual_one():
+    trials = ContextTrials((ContextCell("linucb:alpha=1", "linucb:alpha=1", 2, 3, 40, 3, long=2),), 1, particles=50)
+    rows = trials.rows(trials.tasks[0])
+    assert (rows["long_error"] != rows["error"]).all()
+    assert ((rows["long_error"] / rows["error"]).log().abs() < 0.5).all()
+    found = context_metrics(trials.cells[0], rows.with_columns(long_error=2 * pl.col("error")))
+    assert found.against_long.value == pytest.approx(0.5)
+    scores = {each.key: each.scores for each in Contexts().criteria([found])}
+    assert len(scores["contexts, against a long run"]) == 1
+    assert scores["contexts, coverage"] == scores["contexts, check"] == []
+
+
 def test_metrics_and_criteria():
     rows = pl.DataFrame(
         {
@@ -37,6 +49,7 @@ def test_metrics_and_criteria():
     assert (right.coverage.value, right.angle.value) == (pytest.approx(0.95), pytest.approx(3.0))
     scores = {each.key: each.scores for each in Contexts().criteria([right, wrong])}
     assert [score.verdict for score in scores["contexts, coverage"]] == [MET]  # of the right reading only
+    assert [score.verdict for score in scores["contexts, coverage by rule"]] == [MET]
     assert [score.verdict for score in scores["contexts, check"]] == ["not decided", MISSED]
 
 
@@ -44,5 +57,5 @@ def test_cells_of_the_whole_measure():
     from unbandit.calibration.settings import Sizes
 
     cells = [cell for _, trials in Contexts().trials(Sizes()) for cell in trials.cells]
-    assert len(cells) == 3 * 12 + 2 + 4
+    assert len(cells) == 3 * 12 + 2 + 4 + 3
     assert len({cell.described["name"] for cell in cells}) == len(cells)

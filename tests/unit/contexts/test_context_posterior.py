@@ -351,3 +351,11 @@ def test_a_greedy_posterior_of_few_particles_says_that_it_is_not_to_be_trusted(l
     assert "few-particles" in [notice.code for notice in thin.notices]
     other = ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5, particles=60, check=False)
     assert "few-particles" not in [notice.code for notice in other.notices]
+
+
+def test_clouds_of_choices_by_chance_have_fewer_particles():
+    contexts, value = np.random.default_rng(5).normal(size=(30, 4, 2)), ub.ContextInstance([1.0, -0.5], sigma=0.5)
+    rules = (ub.LinUCB(alpha=1), ub.LinTS(v=0.5), ub.LinSoftmax(temperature=0.1), ub.LinEpsilonGreedy(epsilon=0.1))
+    logs = [(rule.demonstrate(value, contexts, seed=5), rule) for rule in rules]
+    found = [ub.context_posterior(log, rule, sigma=0.5, check=False) for log, rule in logs]
+    assert [each.particles for each in found] == [4_000, 1_333, 1_333, 16_000]
