@@ -26,12 +26,7 @@ PAGES = {
 }
 
 RUN = {"python", "sh"}
-SHOWN = {
-    "text",
-    "toml",
-    "csv",
-    "r",
-}  # R is not installed; tests/unit/test_release.py holds the names that docs/r.md uses
+SHOWN = {"text", "toml", "csv", "r"}  # tests/docs/test_r.py runs R
 
 NOT_RUN = {
     "make ": "sets up an environment, or takes minutes; `make test` itself runs this test",

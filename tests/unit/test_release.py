@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 import shell
 
-import unbandit
 from unbandit import __version__
 
 yaml = pytest.importorskip("yaml", reason="recipe and workflow are read with a YAML reader")
@@ -89,6 +89,37 @@ def test_the_workflow_names_what_there_is():
         assert (ROOT / script).is_file()
 
 
+def test_the_builder_of_conda_packages_reads_the_recipe(recipe):
+    builder = pytest.importorskip("rattler_build", reason="needs: pip install py-rattler-build")
+    text = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
+    (variant,) = builder.Stage0Recipe.from_yaml(text).render(builder.VariantConfig())
+    rendered = variant.recipe.to_dict()
+    assert rendered["package"] == {"name": "unbandit", "version": __version__}
+    assert rendered["requirements"]["run"][0] == f"python {PROJECT['requires-python']}"
+    with pytest.raises(builder.RattlerBuildError, match="noarch"):
+        builder.Stage0Recipe.from_yaml(text.replace("noarch: python", "noarch: snake"))
+
+
+def test_the_workflow_is_one_of_github(tmp_path):
+    checker = pytest.importorskip("check_jsonschema", reason="needs: pip install check-jsonschema")
+    schema = ["--quiet", "--builtin-schema", "vendor.github-workflows"]
+    wrong = tmp_path / "release.yml"
+    wrong.write_text(WORKFLOW.read_text(encoding="utf-8").replace("runs-on:", "run-on:"), encoding="utf-8")
+    for path, code in ((WORKFLOW, 0), (wrong, 1)):
+        with pytest.raises(SystemExit) as ended:
+            checker.main([*schema, str(path)])
+        assert ended.value.code == code
+
+
+def test_the_source_distribution_has_every_file_of_the_repository():
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("this is not a clone of the repository")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    kept = {line.partition("/")[0] for line in listed.splitlines()}
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert kept - set(build["targets"]["sdist"]["include"]) == {".gitignore", "pyproject.toml"}  # always there
+
+
 def test_the_recipe_tries_commands_that_there_are(recipe, run_command):
     commands = [line.split() for test in recipe["tests"] if "script" in test for line in test["script"]]
     assert len(commands) >= 2
@@ -109,16 +140,3 @@ def test_the_tool_refuses_what_is_not_ready(tool, tmp_path):
     assert tool.problems(tmp_path, "v0.0.1") == [
         f"the tag is v0.0.1; expected v{__version__}, the version of the package"
     ]
-
-
-def test_the_page_for_r_calls_what_there_is():
-    text = (ROOT / "docs" / "r.md").read_text(encoding="utf-8")
-    called = re.findall(r"ub\$(\w+)(?:\$(\w+))?", text)
-    assert len(called) >= 4
-    for name, method in called:
-        assert hasattr(getattr(unbandit, name), method) if method else hasattr(unbandit, name)
-    log = unbandit.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
-    answer = unbandit.report(log, "ucb", sigma=0.2, check=False).answer
-    (columns,) = set(re.findall(r'c\(("arm", "gap"[^)]*)\)', text))
-    assert set(re.findall(r"\w+", columns)) <= set(answer.to_frame().columns) & set(answer.to_dict()["arms"][0])
-    assert {"check", "warnings", "arms"} <= set(answer.to_dict())
