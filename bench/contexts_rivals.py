@@ -2,18 +2,22 @@
 
 The rivals are written from the ideas of their papers, in their simplest form; none is the authors' code.
 
-All read LinUCB logs without rewards. Where a method has no scale, its estimate is multiplied by the number that brings
-it closest to the truth, which nobody would know.
+All read the same LinUCB logs without rewards, of the sizes that `unbandit calibrate contexts` measures. Where a method
+has no scale, its estimate is multiplied by the number that brings it closest to the truth, which nobody would know.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import solve_triangular
 from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp
@@ -21,14 +25,44 @@ from scipy.special import logsumexp
 from bench.report import markdown, number
 from bench.setting import Effort
 from unbandit import FIT, ContextInstance, ContextLog, LinUCB, NotIdentifiable, context_posterior
+from unbandit.checks import threads
 
-FEATURES, ARMS, ROUNDS, LOGS = 5, 5, 300, 10
-ALPHA, RIDGE, SIGMA = 1.0, 1.0, 0.5
-GENRES, FILMS, MOST_GENRES = 5, 60, 3
+LOGS = 20  # of every cell
+RIDGE, SIGMA = 1.0, 0.5
+FILMS, MOST_GENRES = 60, 3
+DECIDED = 2.0  # standard errors of a difference between methods, on the same logs
 ICB_TEMPERATURE, ICB_STEPS = 0.05, 400  # of the agent's choices, and of expectation maximisation
 BURN_IN = 1 / 3  # share of the log that suffix imitation leaves out
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How the logs of a cell come about; `films` have features in the style of MovieLens."""
+
+    features: int
+    arms: int
+    rounds: int
+    alpha: float
+    films: bool = False
+
+    @property
+    def name(self) -> str:
+        kind = "films, " if self.films else ""
+        return f"{kind}d={self.features}, K={self.arms}, T={self.rounds:,}, alpha={self.alpha:g}"
+
+    def offers(self, generator: np.random.Generator) -> Floats:
+        """Return the features of all offers: (rounds, arms, features)."""
+        if not self.films:
+            return generator.normal(size=(self.rounds, self.arms, self.features)) / np.sqrt(self.features)
+        return film_offers(generator, self)
+
+
+CELLS = (
+    *(Cell(d, k, t, a) for d in (3, 5, 10) for k in (5, 10) for t in (300, 1_000) for a in (1.0, 3.0)),
+    *(Cell(5, 5, t, 1.0, films=True) for t in (300, 1_000)),
+)
 
 
 @dataclass(frozen=True)
@@ -67,16 +101,16 @@ def comparisons_of(log: ContextLog) -> Comparisons:
     return Comparisons(*(np.concatenate(each) for each in lists))
 
 
-def ours(log: ContextLog) -> Floats:
-    return context_posterior(log, LinUCB(alpha=ALPHA, ridge=RIDGE), sigma=SIGMA, check=False, threads=1).mean
+def ours(log: ContextLog, alpha: float) -> Floats:
+    return context_posterior(log, LinUCB(alpha=alpha, ridge=RIDGE), sigma=SIGMA, check=False, threads=1).mean
 
 
-def ours_fitted(log: ContextLog) -> Floats:
+def ours_fitted(log: ContextLog, alpha: float) -> Floats:
     rule = LinUCB(alpha=FIT, ridge=RIDGE)
     return context_posterior(log, rule, sigma=SIGMA, check=False, threads=1).mean
 
 
-def ibcb(log: ContextLog) -> Floats:
+def ibcb(log: ContextLog, alpha: float) -> Floats:
     """Solve the quadratic program of Y. Xu et al. (arXiv 2403.16075): the smallest theta that explains all batches.
 
     Every choice is a linear constraint on theta, with rewards replaced by their expectations; what violates one is
@@ -85,13 +119,13 @@ def ibcb(log: ContextLog) -> Floats:
     seen = comparisons_of(log)
 
     def loss(theta: Floats) -> tuple[float, Floats]:
-        short = np.maximum(-(seen.expected @ theta + ALPHA * seen.widths), 0.0)
+        short = np.maximum(-(seen.expected @ theta + alpha * seen.widths), 0.0)
         return 0.5 * theta @ theta + 0.5 * short @ short, theta - seen.expected.T @ short
 
     return np.asarray(minimize(loss, np.zeros(seen.expected.shape[1]), jac=True, method="L-BFGS-B").x)
 
 
-def linear_program(log: ContextLog) -> Floats:
+def linear_program(log: ContextLog, alpha: float) -> Floats:
     """Solve a linear program over theta and a width that nobody knows: confidence bounds of chosen offers are largest.
 
     The slack of all constraints together is as small as possible; theta is scaled so that choices gain 1 on average.
@@ -99,14 +133,14 @@ def linear_program(log: ContextLog) -> Floats:
     seen = comparisons_of(log)
     count, size = seen.differences.shape
     cost = np.concatenate((np.zeros(size + 1), np.ones(count)))
-    upper = np.hstack((-seen.differences, -seen.widths[:, None], -np.eye(count)))
+    upper = sparse.hstack((-seen.differences, -seen.widths[:, None], -sparse.eye(count)), format="csr")
     gained = np.concatenate((seen.differences.mean(axis=0), np.zeros(count + 1)))[None]
     bounds = [(None, None)] * size + [(0, None)] * (count + 1)
     found = linprog(cost, A_ub=upper, b_ub=np.zeros(count), A_eq=gained, b_eq=[1.0], bounds=bounds, method="highs")
     return np.asarray(found.x[:size])
 
 
-def logit(log: ContextLog, first: int = 0) -> Floats:
+def logit(log: ContextLog, alpha: float, first: int = 0) -> Floats:
     """Fit a multinomial logit to the choices from a round on."""
     offers = log.features.reshape(log.rounds, -1, log.features.shape[1])[first:]
     chosen = log.chosen[first:]
@@ -122,12 +156,12 @@ def logit(log: ContextLog, first: int = 0) -> Floats:
     return np.asarray(minimize(loss, np.zeros(offers.shape[2]), jac=True, method="L-BFGS-B").x)
 
 
-def suffix_imitation(log: ContextLog) -> Floats:
+def suffix_imitation(log: ContextLog, alpha: float) -> Floats:
     """Drop a burn-in and imitate the rest as if the learner knew theta by then (Kong et al., arXiv 2603.03778)."""
-    return logit(log, int(BURN_IN * log.rounds))
+    return logit(log, alpha, int(BURN_IN * log.rounds))
 
 
-def bayesian_icb(log: ContextLog) -> Floats:
+def bayesian_icb(log: ContextLog, alpha: float) -> Floats:
     """Fit an agent that learns and samples (A. Hüyük, D. Jarrett, M. van der Schaar, ICML 2022): Bayesian ICB.
 
     Their agent has beliefs `N(M_t, sigma^2 A_t^-1)`, draws `rho_t` from them, and chooses in proportion to
@@ -154,7 +188,7 @@ def bayesian_icb(log: ContextLog) -> Floats:
         values = np.einsum("tkd,td->tk", offers, draws) / ICB_TEMPERATURE
         return np.asarray(values[np.arange(log.rounds), log.chosen] - logsumexp(values, axis=1))
 
-    rewards = own @ (ICB_TEMPERATURE * logit(log))
+    rewards = own @ (ICB_TEMPERATURE * logit(log, alpha))
     away = np.zeros_like(own)
     kept = list[Floats]()
     for step in range(ICB_STEPS):
@@ -192,7 +226,7 @@ def elliptical_slices(
     return moved
 
 
-METHODS: dict[str, tuple[Callable[[ContextLog], Floats], str, bool]] = {
+METHODS: dict[str, tuple[Callable[[ContextLog, float], Floats], str, bool]] = {
     "unbandit": (ours, "rule, alpha, ridge, sigma", True),
     "unbandit, alpha=fit": (ours_fitted, "rule, ridge, sigma", True),
     "IBCB, quadratic program": (ibcb, "rule, alpha, ridge", True),
@@ -201,73 +235,90 @@ METHODS: dict[str, tuple[Callable[[ContextLog], Floats], str, bool]] = {
     "suffix imitation": (suffix_imitation, "burn-in; the scale, by hindsight", False),
     "multinomial logit": (logit, "the scale, by hindsight", False),
 }
-"""How each reads a log, what it must be told, and whether its estimate has a scale."""
+"""How each reads a log, given alpha; what it must be told; and whether its estimate has a scale."""
+
+OURS = next(iter(METHODS))
 
 
-def normal_offers(generator: np.random.Generator, rounds: int) -> Floats:
-    return generator.normal(size=(rounds, ARMS, FEATURES)) / np.sqrt(FEATURES)
-
-
-def film_offers(generator: np.random.Generator, rounds: int) -> Floats:
+def film_offers(generator: np.random.Generator, cell: Cell) -> Floats:
     """Return features in the style of MovieLens: films of one to three genres, times the tastes of each visitor."""
-    films = np.zeros((FILMS, GENRES))
+    films = np.zeros((FILMS, cell.features))
     for film in films:
-        film[generator.choice(GENRES, generator.integers(1, MOST_GENRES + 1), replace=False)] = 1.0
+        film[generator.choice(cell.features, generator.integers(1, MOST_GENRES + 1), replace=False)] = 1.0
     films /= np.linalg.norm(films, axis=1, keepdims=True)
-    shown = np.array([generator.choice(FILMS, ARMS, replace=False) for _ in range(rounds)])
-    tastes = generator.gamma(2.0, 0.5, size=(rounds, 1, GENRES))
+    shown = np.array([generator.choice(FILMS, cell.arms, replace=False) for _ in range(cell.rounds)])
+    tastes = generator.gamma(2.0, 0.5, size=(cell.rounds, 1, cell.features))
     return np.asarray(films[shown] * tastes)
 
 
-def _typical(values: list[float], digits: int) -> str:
-    """Write the mean with its standard error."""
-    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{np.mean(values):.{digits}f} ± {error:.{digits}f}"
+Found = dict[str, tuple[float, float, float]]
+"""What a method finds: the angle to the truth, the error of a coefficient (both NaN where it refuses), and seconds."""
 
 
-KINDS = {"normal features": normal_offers, "films and tastes": film_offers}
+def read_one(cell: Cell, run: int) -> Found:
+    """Read one log by all methods."""
+    generator = np.random.default_rng([11, run])
+    theta = generator.normal(size=cell.features)
+    rule = LinUCB(alpha=cell.alpha, ridge=RIDGE)
+    log = rule.demonstrate(ContextInstance(theta, SIGMA), cell.offers(generator), seed=run, threads=1)
+    results: Found = {}
+    for name, (read, _, scaled) in METHODS.items():
+        start = time.process_time()
+        try:
+            found = read(log, cell.alpha)
+        except NotIdentifiable:  # a log that does not show alpha
+            found = np.full(cell.features, np.nan)
+        seconds = time.process_time() - start
+        if not scaled:
+            found = found * max(found @ theta / max(found @ found, 1e-12), 0.0)
+        cosine = found @ theta / max(np.linalg.norm(found) * np.linalg.norm(theta), 1e-12)
+        angle = float(np.degrees(np.arccos(np.clip(cosine, -1, 1))))
+        results[name] = angle, float(np.sqrt(np.square(found - theta).mean())), seconds
+    return results
+
+
+def compared(own: Floats, other: Floats) -> str:
+    """Write a mean, with a mark: ✓ if it is clearly above ours on the same logs, ✗ if clearly below, ~ if not decided.
+
+    Examples
+    --------
+    >>> compared(np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.1, 3.9])), compared(np.ones(3), np.array([1.0, 0.9, 1.2]))
+    ('3.00 ✓', '1.03 ~')
+    """
+    gains = (other - own)[np.isfinite(other)]
+    if gains.size < 2:
+        return "-"
+    error = float(np.std(gains, ddof=1) / math.sqrt(gains.size))
+    mark = "~" if abs(gains.mean()) <= DECIDED * error else "✓" if gains.mean() > 0 else "✗"
+    return f"{_short(other)} {mark}"
+
+
+def _short(values: Floats) -> str:
+    return f"{np.nanmean(values):#.3g}"
 
 
 def table(effort: Effort) -> str:
     """Read the same logs by all methods; return their errors as Markdown."""
-    logs, rounds = effort.of(LOGS, at_least=1), max(effort.of(ROUNDS), 40)
-    errors: dict[str, list[str]] = {name: [] for name in METHODS}
-    seconds: dict[str, list[float]] = {name: [] for name in METHODS}
-    refused = dict.fromkeys(METHODS, 0)
-    for offers_of in KINDS.values():
-        angles, sizes = ({name: list[float]() for name in METHODS} for _ in range(2))
-        for run in range(logs):
-            generator = np.random.default_rng([11, run])
-            theta = generator.normal(size=FEATURES)
-            rule = LinUCB(alpha=ALPHA, ridge=RIDGE)
-            log = rule.demonstrate(ContextInstance(theta, SIGMA), offers_of(generator, rounds), seed=run, threads=1)
-            for name, (read, _, scaled) in METHODS.items():
-                start = time.process_time()
-                try:
-                    found = read(log)
-                except NotIdentifiable:  # a log that does not show alpha
-                    refused[name] += 1
-                    continue
-                finally:
-                    seconds[name].append(time.process_time() - start)
-                if not scaled:
-                    found = found * max(found @ theta / max(found @ found, 1e-12), 0.0)
-                cosine = found @ theta / max(np.linalg.norm(found) * np.linalg.norm(theta), 1e-12)
-                angles[name].append(float(np.degrees(np.arccos(np.clip(cosine, -1, 1)))))
-                sizes[name].append(float(np.sqrt(np.square(found - theta).mean())))
-        for name in METHODS:
-            errors[name] += [f"{_typical(angles[name], 1)}°", _typical(sizes[name], 3)]
-    headings = [
-        "method",
-        *(f"{kind}: {what}" for kind in KINDS for what in ("angle", "error")),
-        "s",
-        "refused",
-        "must be told",
-    ]
-    rows = [
-        [name, *errors[name], number(float(np.median(seconds[name]))), str(refused[name]), told]
-        for name, (_, told, _) in METHODS.items()
-    ]
-    about = f"LinUCB, alpha={ALPHA:g}, d={FEATURES}, K={ARMS}, T={rounds}, {logs} logs of each kind; means over logs, "
-    about += "with standard errors."
-    return f"{about}\n\n{markdown(headings, rows)}"
+    logs = effort.of(LOGS, at_least=2)
+    cells = [replace(cell, rounds=max(effort.of(cell.rounds), 40)) for cell in CELLS[: effort.of(len(CELLS))]]
+    with ProcessPoolExecutor(threads(None), get_context("spawn")) as pool:
+        waiting = [[pool.submit(read_one, cell, run) for run in range(logs)] for cell in cells]
+        found = [[each.result() for each in own] for own in waiting]
+    texts = []
+    for at, title in enumerate(("Angle between the true coefficients and the estimate, in degrees", "Error")):
+        rows = []
+        for cell, own in zip(cells, found, strict=True):
+            values = {name: np.array([each[name][at] for each in own]) for name in METHODS}
+            others = [compared(values[OURS], values[name]) for name in METHODS if name != OURS]
+            rows.append([cell.name, _short(values[OURS]), *others])
+        texts.append(f"{title}:\n\n{markdown(['logs', *METHODS], rows)}")
+    about = f"LinUCB logs, {logs} of each kind; means over logs. ✓: unbandit (alpha known) is below this method on the "
+    about += f"same logs by more than {DECIDED:g} standard errors; ✗: above it; ~: not decided. Error is the root mean "
+    about += "square of a coefficient; methods without a scale are given the one that fits the truth best."
+    rows = []
+    for name, (_, told, _) in METHODS.items():
+        results = [each[name] for own in found for each in own]
+        seconds = number(float(np.median([each[2] for each in results])))
+        rows.append([name, seconds, str(sum(math.isnan(each[0]) for each in results)), told])
+    last = markdown(["method", "s, median", "refused", "must be told"], rows)
+    return "\n\n".join((about, *texts, last))

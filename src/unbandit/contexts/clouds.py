@@ -13,11 +13,10 @@ from unbandit.kernels.smc.cloud import Belief, Cloud
 from unbandit.kernels.smc.linear import filter_chances, filter_cuts
 from unbandit.progress import current_work
 
-WORK = 3_000_000  # particles times rounds of a cloud, roughly, where the number of particles is not given
-FEWEST_PARTICLES, MOST_PARTICLES = 500, 4_000
-TIMES = {UCB: 1.0, THOMPSON: 1 / 3, SOFTMAX: 1 / 3, GREEDY: 4.0}
-"""How many times as many by kind of choice: no cut kills particles of choices by chance; of greedy choices, which may
-be random ones, paths are hard to follow."""
+PARTICLES = {UCB: (1_500, 4_000), THOMPSON: (500, 1_333), SOFTMAX: (500, 1_333), GREEDY: (2_000, 16_000)}
+"""Of a cloud, at least and at most, by kind of choice: no cut kills particles of choices by chance; of greedy choices,
+which may be random ones, paths are hard to follow."""
+FULL = 750  # rounds up to which a cloud has most particles; with more rounds they are fewer in proportion
 FIRST_DRAWS = 10_000  # for the probability of a choice before any reward is known
 
 
@@ -51,8 +50,8 @@ class PathClouds:
 
 def particles_for(record: ChoiceRecord) -> int:
     """Return the default number of particles of a cloud."""
-    usual = min(max(WORK // max(record.chosen.size, 1), FEWEST_PARTICLES), MOST_PARTICLES)
-    return max(int(TIMES[record.kind] * usual), FEWEST_PARTICLES)
+    fewest, most = PARTICLES[record.kind]
+    return max(min(most * FULL // max(record.chosen.size, 1), most), fewest)
 
 
 def run_clouds(

@@ -247,8 +247,8 @@ def context_posterior(
     prior
         Standard deviation of every coefficient beforehand, around 0.
     particles
-        Of each of four clouds; by default 500 to 4,000, fewer for a longer record; a third as many for `LinTS` and
-        `LinSoftmax`, and four times as many for `LinEpsilonGreedy`.
+        Of each of four clouds; by default 1,500 to 4,000, fewer for a longer record; a third as many for `LinTS` and
+        `LinSoftmax`, and up to four times as many for `LinEpsilonGreedy`.
     check
         Whether to compare the rule with rivals.
 
