@@ -10,8 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 import shell
+import typer
 
 from unbandit import ActionLog
+from unbandit.cli.app import app
+from unbandit.cli.command import COMMAND_SYNONYMS, SYNONYMS
 
 refused, script, unbandit = shell.refused, shell.script, shell.unbandit
 
@@ -317,3 +320,43 @@ def test_posteriors_that_need_a_whole_log_name_what_reads_it(refused, tmp_path, 
     message = refused(4, "posterior", "log.csv", "--rule", "ucb", "--sigma", "1")
     assert why in message
     assert remedy in message
+
+
+MEANT = {
+    "simulate --rounds 100": "--rounds. Did you mean --horizon?",
+    "simulate --noise=1": "--noise. Did you mean --sigma?",
+    "plan --rounds 100": "--rounds. Did you mean --longest?",
+    "estimate log.csv --out x.csv": "--out. Did you mean --output?",
+    "estimate log.csv --confidence 0.9": "--confidence. Did you mean --level?",
+    "identify log.csv --policy ucb": "--policy. Did you mean --candidates?",
+    "estimate log.csv --subject 3": "--subject. Did you mean --columns or --demonstration?",
+    "estimate log.csv --alpha 1": "--alpha. Did you mean --rule NAME:alpha=...?",
+    "estimate log.csv -rule ucb": "-rule. Did you mean --rule?",
+    "report log.csv --Sensitivities": "--Sensitivities. Did you mean --sensitivity?",
+    "serve --alpha 1": "--alpha.",
+    "estimate log.csv -z": "-z.",
+}
+
+
+@pytest.mark.parametrize(("line", "said"), MEANT.items(), ids=MEANT)
+def test_an_unknown_option_is_answered_with_the_one_that_is_meant(unbandit, line, said):
+    done = unbandit(*line.split())
+    assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: No such option: {said}")
+
+
+def test_what_is_suggested_exists_and_is_suggested_for_what_does_not():
+    commands = typer.main.get_command(app).commands
+    known = {name for command in commands.values() for parameter in command.params for name in parameter.opts}
+    assert {f"--{name}" for name in SYNONYMS} <= known
+    assert COMMAND_SYNONYMS.keys() <= commands.keys()
+    assert not commands.keys() & {word for words in COMMAND_SYNONYMS.values() for word in words.split()}
+
+
+def test_an_unknown_command_is_answered_with_the_one_that_is_meant(unbandit):
+    assert unbandit("fit", "log.csv").err.endswith("No such command 'fit'. Did you mean 'estimate'?\n")
+    assert unbandit("frobnicate").err.endswith("No such command 'frobnicate'.\n")
+
+
+def test_means_in_the_place_of_a_data_set_are_answered_with_their_option(refused):
+    message = refused(2, "simulate", "1,0.5", "--rule", "ucb1", "--sigma", "1", "--horizon", "10")
+    assert 'expected the name of a data set; got "1,0.5". For means write --means 1,0.5.' in message

@@ -8,7 +8,7 @@ import typer
 from unbandit import errors
 from unbandit._version import __version__
 from unbandit.cli import completion, demo, estimate, inference, plan, report, simulate, studies
-from unbandit.cli.command import GroupedCommand
+from unbandit.cli.command import Commands, GroupedCommand
 from unbandit.errors import UnbanditError, shell_option
 
 EXIT_CODES: dict[type[UnbanditError], int] = {
@@ -25,6 +25,7 @@ EXIT_CODES: dict[type[UnbanditError], int] = {
 
 app = typer.Typer(
     name="unbandit",
+    cls=Commands,
     help="Estimate the value of every arm of a bandit from its action log alone. No rewards needed.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -7,9 +7,14 @@ from contextvars import ContextVar
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from unbandit import errors
+from unbandit.checks import nearest
+from unbandit.cli import completion
+from unbandit.errors import printable
+
+UsageError: Any = typer.BadParameter.__base__  # of typer itself, or of click, as the version has it
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "What you know": (
@@ -44,6 +49,39 @@ FLAGS = {
 }
 """Options that every command has, with their help."""
 
+SYNONYMS = {
+    "horizon": "rounds iterations steps trials length",
+    "longest": "rounds iterations steps trials horizon",
+    "sigma": "noise sd std stdev stddev standard-deviation",
+    "output": "out file outfile output-file save csv html to",
+    "level": "confidence confidence-level credibility ci",
+    "rule": "algorithm algo policy strategy agent learner bandit demonstrator model",
+    "runs": "repetitions replications replicates repeats reps simulations",
+    "best-mean": "best mean best-value maximum",
+    "bernoulli": "binary binomial clicks conversions",
+    "seed": "random-seed random-state rng",
+    "threads": "cores workers jobs processes cpus n-jobs",
+    "device": "gpu cuda cpu",
+    "columns": "column col arm action choice reward rewards round time timestamp subject participant subjects",
+    "demonstration": "subject participant run person",
+    "population": "hierarchical participants subjects people",
+    "features": "context contexts covariates",
+    "candidates": "rule rules algorithm algorithms policy policies",
+    "draws": "samples", "resamples": "bootstrap samples", "particles": "samples",
+    "sheet": "tab worksheet sheet-name", "blank": "missing na", "no-header": "headerless header",
+    "json": "format", "title": "name", "names": "labels", "paper": "paper-size format", "short": "brief one-page",
+    "no-open": "no-browser", "max-upload": "upload-limit",
+}  # fmt: skip
+"""Options, each with what people type in its place."""
+
+COMMAND_SYNONYMS = {
+    "estimate": "fit infer recover run analyze analyse values", "identify": "which compare select",
+    "serve": "web app ui gui page", "demonstrators": "rules algorithms policies list", "simulate": "generate sim",
+    "check": "test diagnose validate",
+    "report": "summary html", "population": "hierarchical participants", "plan": "power design", "reproduce": "paper",
+}  # fmt: skip
+"""Commands, likewise."""
+
 _verbosity: ContextVar[int] = ContextVar("verbosity", default=0)
 
 
@@ -64,6 +102,19 @@ def identify_line(log: str, known: Mapping[str, Any]) -> str:
     words += [] if known.get("demonstration") is None else ["--demonstration", known["demonstration"]]
     words += ["--bernoulli"] if known.get("bernoulli") else ["--sigma", f"{sigma:g}"] if sigma is not None else []
     return shlex.join(words)
+
+
+class Commands(TyperGroup):
+    """The commands; one that there is not is answered with the one that is probably meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name, and what is left of these."""
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError as error:
+            meant = [name for name, words in COMMAND_SYNONYMS.items() if args[0].lower() in words.split()]
+            error.message += "".join(f" Did you mean '{name}'?" for name in meant)
+            raise
 
 
 class GroupedCommand(TyperCommand):
@@ -100,11 +151,25 @@ class GroupedCommand(TyperCommand):
                     args[at + 1] = _in_full(args[at + 1])
         try:
             return super().parse_args(ctx, args)
-        except typer.BadParameter as error:
-            missing: Any = error.param
+        except UsageError as error:
+            if hasattr(error, "possibilities"):  # an option that there is not
+                error.possibilities, short = None, str(error.option_name)
+                error.message = self._unknown(next((each for each in given if each.startswith(short)), short))
+            missing: Any = getattr(error, "param", None)
             if type(error).__name__ != "MissingParameter" or not isinstance(missing, TyperOption):
                 raise
             raise self._missing(missing, ctx.params) from None
+
+    def _unknown(self, given: str) -> str:
+        """Return the refusal of an option that the command does not have, with the one that is probably meant."""
+        word = given.lstrip("-").lower().replace("_", "-")
+        known = [name.removeprefix("--") for each in self.params for name in each.opts if name.startswith("--")]
+        meant = [f"--{name}" for name, words in SYNONYMS.items() if name in known and word in words.split()]
+        if not meant and "rule" in known and word.replace("-", "_") in completion.parameters():
+            meant = [f"--rule NAME:{word.replace('-', '_')}=..."]
+        if not meant and (near := nearest(word, known)) is not None:
+            meant = [f"--{near}"]
+        return f"No such option: {printable(given)}." + (f" Did you mean {' or '.join(meant)}?" if meant else "")
 
     def _missing(self, option: TyperOption, given: Mapping[str, Any]) -> errors.ParameterError:
         """Return the refusal of a command without an option that it needs: what to do, and a complete example."""

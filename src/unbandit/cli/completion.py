@@ -77,6 +77,14 @@ def rules(incomplete: str) -> list[str]:
     return []
 
 
+def parameters() -> set[str]:
+    """Return the names of all parameters of rules."""
+    from unbandit.demonstrators.base import linear_rules
+    from unbandit.demonstrators.base import rules as all_rules
+
+    return {key for rule in (all_rules() | linear_rules()).values() for key in rule.model_fields}
+
+
 def candidates(incomplete: str) -> list[str]:
     """Complete the last rule of a list."""
     before, comma, last = incomplete.rpartition(",")

@@ -315,10 +315,13 @@ def read_instance(
             refusal = f'expected numbers between commas, as in 1,0.5; got "{means}".'
             raise ParameterError(refusal, parameter="means", value=means) from None
         return Instance(numbers, noise, read_arms(arms))
+    assert name is not None
+    if set(name) <= set("0123456789.,-+e"):
+        refusal = f'expected the name of a data set; got "{name}". For means write {option("means", name)}.'
+        raise ParameterError(refusal, parameter="INSTANCE", value=name)
     if sigma is not None or bernoulli:
         refusal = f"a data set has its own noise; use them with {option('means')}."
         raise ParameterError(refusal, parameter="sigma, bernoulli")
-    assert name is not None
     if arms is None:
         return datasets.load(name)
     parts = arms.split(",")
