@@ -54,6 +54,7 @@ def test_summaries_fit_their_line(unbandit):
 def test_types_of_python_are_not_shown_and_examples_are_one_line(unbandit, command):
     text = unbandit(command, "--help").out
     assert not [word for word in ("<str>", "<int>", "<float>", "<list", "{LOG}") if word in text]
+    assert re.findall(r"(--[\w-]+) TEXT", text) in ([], ["--title"])
     (example,) = (line for line in text.splitlines() if "Example:  " in line)
     assert example.split()[1:3] == ["unbandit", command]
 
@@ -64,6 +65,16 @@ def test_options_stand_in_groups_the_most_needed_first(unbandit):
     assert places == sorted(places)
     assert "\nOptions:\n" not in text
     assert text.index("--rule RULE") < text.index("--sigma NUMBER") < text.index("--columns") < text.index("--level")
+
+
+def test_options_of_a_command_without_a_log_say_what_is_simulated(unbandit):
+    text = unbandit("simulate", "--help").out
+    assert "What you know" not in text
+    assert (
+        text.index("What to simulate:") < text.index("--means 1") < text.index("Output:") < text.index("--truth FILE")
+    )
+    reading = unbandit("report", "--help").out
+    assert reading.index("What you know:") < reading.index("--truth FILE") < reading.index("Output:")
 
 
 def test_a_whole_number_may_have_an_exponent(unbandit, refused, tmp_path):

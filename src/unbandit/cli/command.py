@@ -18,24 +18,34 @@ UsageError: Any = typer.BadParameter.__base__  # of typer itself, or of click, a
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "What you know": (
-        "rule", "sigma", "bernoulli", "best_mean", "anchor", "horizon", "scale", "prior", "starting_pulls", "kept",
-        "availability", "pool", "demonstration", "candidates", "values", "truth",
+        "rule", "means", "theta", "sigma", "bernoulli", "best-mean", "anchor", "horizon", "within", "runs", "scale",
+        "prior", "starting-pulls", "kept", "availability", "pool", "demonstration", "candidates", "values", "longest",
+        "points",
     ),
-    "Input": ("columns", "arms", "sheet", "no_header", "blank", "duplicates", "features", "predict", "population"),
+    "Input": (
+        "columns", "arms", "sheet", "no-header", "blank", "duplicates", "contexts", "features", "predict", "population",
+        "truth",
+    ),
     "Method": (
-        "method", "level", "pair", "by", "windows", "sensitivity", "no_check", "strict", "reference", "constant",
-        "resamples", "particles", "draws", "seed", "threads", "device",
+        "method", "level", "pair", "by", "windows", "sensitivity", "no-check", "strict", "reference", "constant",
+        "resamples", "particles", "draws", "draw", "seed", "executor", "address", "wait", "threads", "device",
     ),
     "Output": (
-        "output", "json", "pdf", "title", "author", "date", "unit", "names", "short", "quiet", "verbose", "help",
+        "output", "folder", "json", "counts", "pdf", "paper", "title", "author", "date", "unit", "names", "short",
+        "truth", "quiet", "verbose", "help",
     ),
-    "Following": ("follow", "every", "snapshot", "until_idle"),
+    "Following": ("follow", "every", "snapshot", "until-idle"),
 }  # fmt: skip
 """Headings of the help, and the options under each, the most needed first; other options stand before them all."""
 
+WITHOUT_A_LOG = {"What you know": "What to simulate", "Input": "What to simulate"}
+"""What headings are called in the help of a command that reads no log."""
+
 METAVARS = {
     "rule": "RULE", "prior": "PRIOR", "output": "FILE", "method": "METHOD", "scale": "known|unknown",
-    "reference": "ARM", "device": "DEVICE", "values": "own", "best_mean": "VALUE", "level": "SHARE",
+    "reference": "ARM", "device": "DEVICE", "values": "own", "best_mean": "VALUE", "level": "SHARE", "kept": "SHARE",
+    "blank": "refuse|skip", "duplicates": "CHOICE", "draw": "every|needed", "keep": "rows|sums",
+    "truth": "FILE", "pdf": "FILE", "folder": "FOLDER", "host": "ADDRESS",
 }  # fmt: skip
 TYPES = {"int": "N", "float": "NUMBER", "str": "TEXT"}
 
@@ -217,10 +227,15 @@ class GroupedCommand(TyperCommand):
             if parameter.param_type_name == "argument":
                 arguments.append((parameter.metavar or str(parameter.name).upper(), record[1]))
             else:
-                records[str(parameter.name).removeprefix("as_")] = record
+                records[max(parameter.opts, key=len).lstrip("-")] = record
         grouped = {name for names in GROUPS.values() for name in names}
         sections = {"Arguments": arguments, "Options": [each for name, each in records.items() if name not in grouped]}
-        sections |= {heading: [records[name] for name in names if name in records] for heading, names in GROUPS.items()}
+        reads_log = any(each.name in ("log", "logs") for each in self.params)
+        headings = {} if reads_log else WITHOUT_A_LOG
+        for group, names in GROUPS.items():
+            later = () if reads_log or group == "Output" else GROUPS["Output"]  # the truth is read, or written
+            rows = [records.pop(name) for name in names if name in records and name not in later]
+            sections.setdefault(headings.get(group, group), []).extend(rows)
         for heading, rows in sections.items():
             if rows:
                 with formatter.section(heading):

@@ -12,7 +12,7 @@ from unbandit.errors import OutputError, option, phrase, shell_option
 
 def demo(
     folder: str = Option("demo", "--folder", help="Where the report, the pictures and the log go."),
-    seed: int = Option(7, "--seed", help="Of the simulated experiment."),
+    seed: int = Option(7, "--seed", help="Seed of the simulated experiment."),
     horizon: int = Option(5_000, "--horizon", help="How many tests the experiment makes."),
 ) -> None:
     """Simulate, hide the rewards, estimate, and compare.

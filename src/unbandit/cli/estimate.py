@@ -40,7 +40,9 @@ def estimate(
     arms: options.Arms = None,
     columns: options.Columns = None,
     features: options.Features = None,
-    predict: str = Option(None, "--predict", metavar="FILE", help="With --features: also the values of its rows."),
+    predict: str = Option(
+        None, "--predict", metavar="FILE", help="With --features: also predict the values of these rows."
+    ),
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
     blank: options.Blank = None,
@@ -63,7 +65,9 @@ def estimate(
     follow: bool = Option(False, "--follow", help="Continue as the log grows; with --json one object per line."),
     every: float = Option(None, "--every", metavar="SECONDS", help="With --follow: how often to look; default 2."),
     snapshot: str = Option(None, "--snapshot", metavar="FILE", help=SNAPSHOT),
-    until_idle: float = Option(None, "--until-idle", metavar="SECONDS", help="With --follow: stop after so long idle."),
+    until_idle: float = Option(
+        None, "--until-idle", metavar="SECONDS", help="With --follow: stop if nothing is added for this long."
+    ),
 ) -> None:
     """Estimate what every arm of a log was worth.
 

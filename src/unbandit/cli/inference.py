@@ -45,8 +45,8 @@ def posterior(
     kept: options.Kept = None,
     availability: options.Availability = None,
     level: options.Level = 0.95,
-    particles: int = Option(None, "--particles", help="Per cloud, of four clouds; by default 250 to 4,000."),
-    draws: int = Option(1_000, "--draws", help="Per cloud."),
+    particles: int = Option(None, "--particles", help="Particles per cloud, of four clouds; by default 250 to 4,000."),
+    draws: int = Option(1_000, "--draws", help="Draws per cloud."),
     seed: options.Seed = 0,
     threads: options.Threads = None,
     no_check: options.NoCheck = False,
@@ -217,10 +217,12 @@ def identify(
     candidates: options.Candidates = None,
     sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
     bernoulli: options.BernoulliRewards = False,
-    prior: str = Option(None, "--prior", metavar="normal:mean=0,deviation=1", help="On every arm's mean."),
+    prior: str = Option(None, "--prior", help="Of every arm's mean: normal:mean=0,deviation=1."),
     demonstration: options.Demonstration = None,
     horizon: options.Horizon = None,
-    particles: int = Option(None, "--particles", help="Per cloud in the last heat; by default what fits."),
+    particles: int = Option(
+        None, "--particles", help="Particles per cloud in the last comparison; by default what fits."
+    ),
     values: bool = Option(False, "--values", hidden=True, help="The arms' values are always shown."),
     level: float = Option(0.95, "--level", help="Level of the intervals."),
     arms: options.Arms = None,
@@ -379,16 +381,14 @@ def population(
     log: options.Log,
     rule: options.Rule,
     values: str = Option(
-        "own", "--values", help="Whose the arms' values are: own (each participant's); no others yet."
+        "own", "--values", help="Whose values the arms have: each participant's own. No other choice yet."
     ),
     prior: options.Prior = None,
     sigma: options.Sigma = None,
     bernoulli: options.BernoulliRewards = False,
     horizon: options.Horizon = None,
     level: options.Level = 0.95,
-    particles: int = Option(
-        None, "--particles", help="Per cloud of an evaluation; default 40, more where clouds differ."
-    ),
+    particles: int = Option(None, "--particles", help="Particles per cloud; default 40, more where clouds differ."),
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
     arms: options.Arms = None,
@@ -407,8 +407,8 @@ def population(
 
     LOG has one demonstration per participant (a column subject, participant, user ...). Parameters that --rule leaves
     out differ between participants: rate and temperature of q-learning, the temperature of softmax, epsilon of
-    epsilon-greedy, sigma of thompson. Participants are partially pooled: whose choices say little is drawn towards the
-    others. Rewards in the log are used; hidden ones are integrated out. --json also has every participant's arms.
+    epsilon-greedy, sigma of thompson. Participants are partially pooled: one whose choices say little is drawn towards
+    the others. Rewards in the log are used; hidden ones are integrated out. --json also has every participant's arms.
 
     Example:  unbandit population choices.csv --rule q-learning --bernoulli -o forest.png
     """

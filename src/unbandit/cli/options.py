@@ -28,14 +28,14 @@ Logs = Annotated[
 Rule = Annotated[
     str,
     Option(
-        "--rule", help="The rule that made it: name:key=value,... (see: unbandit demonstrators)",
+        "--rule", help="The rule that made the choices: name:key=value,... (see: unbandit demonstrators)",
         autocompletion=completion.rules,
     ),
 ]  # fmt: skip
 OptionalRule = Annotated[
     str | None,
     Option(
-        "--rule", help="The rule that made it. Without it the report says which rules are possible.",
+        "--rule", help="The rule that made the choices. Without it the report says which rules are possible.",
         autocompletion=completion.rules,
     ),
 ]  # fmt: skip
@@ -55,11 +55,11 @@ Sheet = Annotated[str | None, Option("--sheet", metavar="NAME", help="The sheet 
 NoHeader = Annotated[bool, Option("--no-header", help="The first row is data: columns are called 1, 2, ...")]
 Duplicates = Annotated[
     str | None,
-    Option("--duplicates", metavar="CHOICE", help="Rows of counts with one name: refuse (default), separate or add."),
+    Option("--duplicates", help="Rows of counts with the same arm: refuse (default), separate or add."),
 ]
 Blank = Annotated[
     str | None,
-    Option("--blank", metavar="CHOICE", help="Rows without a choice: refuse (default), or skip if nobody chose there."),
+    Option("--blank", help="Rows without a choice: refuse (default), or skip if nobody chose there."),
 ]
 Horizon = Annotated[
     int | None, Option("--horizon", help="The demonstrator's horizon, if the log covers only its beginning.")
@@ -70,11 +70,9 @@ StartingPulls = Annotated[
         "--starting-pulls", metavar="FILE", help="Pulls of every arm before a log that begins in mid-run: arm, pulls."
     ),
 ]
-Kept = Annotated[
-    float | None, Option("--kept", metavar="0.8", help="Rounds are missing at random: the probability of being kept.")
-]
+Kept = Annotated[float | None, Option("--kept", help="Rounds are missing at random: the probability of being kept.")]
 Windows = Annotated[
-    int | None, Option("--windows", metavar="4", help="Also estimate from as many stretches, and look for drift.")
+    int | None, Option("--windows", help="Also split the log into this many parts, and look for drift.")
 ]
 Availability = Annotated[
     str | None,
@@ -92,9 +90,9 @@ Features = Annotated[
     ),
 ]
 Demonstration = Annotated[
-    str | None, Option("--demonstration", metavar="NAME", help="Of several demonstrations, read this one alone.")
+    str | None, Option("--demonstration", metavar="NAME", help="Of several demonstrations, use only this one.")
 ]
-Pool = Annotated[bool, Option("--pool", help="All demonstrations are of one instance: combine them.")]
+Pool = Annotated[bool, Option("--pool", help="All demonstrations have the same arms and values: combine them.")]
 
 # What is known about the rewards
 
@@ -125,9 +123,7 @@ Method = Annotated[
     ),
 ]
 Scale = Annotated[str, Option("--scale", help="unknown: the width's factor is not known; gives ratios of gaps.")]
-Reference = Annotated[
-    str | None, Option("--reference", metavar="ARM", help="The arm whose gap ratios are relative to.")
-]
+Reference = Annotated[str | None, Option("--reference", metavar="ARM", help="The arm whose gap counts as 1 in ratios.")]
 Constant = Annotated[float | None, Option("--constant", help="Constant of the naive estimator.")]
 Resamples = Annotated[int | None, Option("--resamples", help="Simulations of the bootstrap; default 1,000.")]
 Level = Annotated[float, Option("--level", help="Level of the intervals.")]
@@ -160,7 +156,7 @@ MeansSigma = Annotated[
 ]
 MeansBernoulli = Annotated[bool, Option("--bernoulli", help="With --means: rewards are 0 or 1.")]
 InstanceArms = Annotated[
-    str | None, Option("--arms", help="How many arms of the data set, or with --means their names.")
+    str | None, Option("--arms", metavar="N|A,B", help="How many arms of the data set, or with --means their names.")
 ]
 
 # Who does the work of a study
@@ -171,7 +167,7 @@ Executor = Annotated[
 Address = Annotated[
     str | None, Option("--address", metavar="HEAD", help="Address of a cluster's head; by default one is started here.")
 ]
-Wait = Annotated[float, Option("--wait", metavar="SECONDS", help="Seconds that the head has to answer.")]
+Wait = Annotated[float, Option("--wait", metavar="SECONDS", help="How long to wait for the head to answer.")]
 
 ESTIMATE_OPTIONS = (
     "method", "best_mean", "scale", "reference", "horizon", "level", "sigma", "bernoulli", "constant", "pool",

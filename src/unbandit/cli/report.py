@@ -66,7 +66,7 @@ def report(
     kept: options.Kept = None,
     availability: options.Availability = None,
     windows: options.Windows = None,
-    population: bool = Option(False, "--population", help="Many participants: report on the population of them."),
+    population: bool = Option(False, "--population", help="Many participants: report on all of them as a population."),
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
@@ -74,13 +74,13 @@ def report(
     output: str = Option("report.html", "--output", "-o", help="The report: .html."),
     title: str = Option(None, "--title", help="Title of the report."),
     author: str = Option(None, "--author", metavar="NAME", help="Who wrote it."),
-    date: str = Option(None, "--date", metavar="DATE", help="When, as it is to be printed."),
+    date: str = Option(None, "--date", metavar="DATE", help="Its date, printed as given."),
     names: str = Option(None, "--names", metavar="FILE", help="What arms are called in the report: arm, name."),
     unit: str = Option(None, "--unit", metavar="NAME=NUMBER", help="Show values in a unit, each times this number."),
     short: bool = Option(False, "--short", help="One page: the answer, its table and one figure."),
     paper: str = Option("A4", "--paper", metavar="A4|letter", help="With --pdf: the paper's size."),
-    pdf: str = Option(None, "--pdf", metavar="PATH", help="Also print it, with an installed browser: .pdf."),
-    truth: str = Option(None, "--truth", metavar="PATH", help="The true means, as simulate --truth writes them."),
+    pdf: str = Option(None, "--pdf", help="Also print it, with an installed browser: .pdf."),
+    truth: str = Option(None, "--truth", help="The true means, as simulate --truth writes them."),
 ) -> None:
     """Write a report of what every arm of a log was worth.
 
@@ -244,9 +244,9 @@ def serve(
     no_open: bool = Option(False, "--no-open", help="Do not open the browser."),
     upload: int = Option(64, "--max-upload", help="Largest file, in megabytes."),
     rows: int = Option(10_000_000, "--max-rows", help="Most rows of a log."),
-    seconds: float = Option(300, "--max-seconds", help="Longest time for one piece of work."),
+    seconds: float = Option(300, "--max-seconds", help="Longest time for one answer."),
 ) -> None:
-    """Open a page in the browser that answers as a report.
+    """Open a page in the browser that needs no code.
 
     Bring a log, or simulate one. The page runs on this computer and is seen from it alone, unless --host says
     otherwise. Stop it with Ctrl-C.

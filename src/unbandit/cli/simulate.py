@@ -111,7 +111,7 @@ def _counts_table(evidence: "Tallies", arms: Sequence[str]) -> "polars.DataFrame
 
 
 def demonstrators(
-    names: Annotated[list[str] | None, Argument(metavar="[RULE]...", help="Rules whose parameters to show.")] = None,
+    names: Annotated[list[str] | None, Argument(metavar="RULE", help="Rules whose parameters to show.")] = None,
     as_json: bool = Option(False, "--json", help="Print their JSON schemas."),
 ) -> None:
     """List the rules; with a rule's name, its parameters.

@@ -28,7 +28,7 @@ def study(
     runs: int = Option(None, "--runs", help="Runs of each cell, instead of the file's."),
     seed: int = Option(None, "--seed", help="The seed, instead of the file's."),
     device: options.Device = "auto",
-    keep: str = Option(None, "--keep", help="rows (of every run), or sums (small, for any number of runs)."),
+    keep: str = Option(None, "--keep", help="Rows of every run, or sums (small, for any number of runs)."),
 ) -> None:
     """Simulate and estimate a grid of instances and rules.
 
@@ -135,7 +135,9 @@ def _summary_rows(summary: "polars.DataFrame", *, arms: bool) -> Iterator[tuple[
 def reproduce(
     figures: Annotated[list[str] | None, Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
     folder: str = Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
-    runs: str = Option(None, "--runs", metavar="N|paper", help="Per picture; default: about a minute for all."),
+    runs: str = Option(
+        None, "--runs", metavar="N|paper", help="Runs per picture; by default what takes about a minute for all."
+    ),
     full: bool = Option(False, "--full", help="Far beyond the paper: 100,000 runs, or ten times its own, and more."),
     beyond: bool = Option(False, "--beyond", help="Instead, pictures of questions that the paper does not ask."),
     seed: options.Seed = 1,
@@ -215,11 +217,13 @@ def _print_claims(done: "Reproduction") -> None:
 def calibrate(
     measures: Annotated[list[str] | None, Argument(metavar="MEASURE", help="By name; all, if none.")] = None,
     folder: str = Option("calibration", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
-    rule: Annotated[list[str] | None, Option("--rule", metavar="NAME", help="Only this; may be repeated.")] = None,
-    runs: int = Option(None, "--runs", help="Of every cell, 2 or more, instead of its own number: 300 in most."),
+    rule: Annotated[list[str] | None, Option("--rule", metavar="NAME", help="Only this rule; may be repeated.")] = None,
+    runs: int = Option(None, "--runs", help="Runs of every cell, 2 or more; by default its own number, 300 in most."),
     seed: options.Seed = 1,
-    particles: int = Option(None, "--particles", help="Of each cloud of a posterior. Default: what users get."),
-    clouds: int = Option(None, "--clouds", help="Of each posterior. Default: what users get."),
+    particles: int = Option(
+        None, "--particles", help="Particles of each cloud of a posterior; by default what users get."
+    ),
+    clouds: int = Option(None, "--clouds", help="Clouds of each posterior; by default what users get."),
     threads: options.Threads = None,
 ) -> None:
     """Measure how often intervals hold the truth.
