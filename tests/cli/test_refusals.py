@@ -360,3 +360,21 @@ def test_an_unknown_command_is_answered_with_the_one_that_is_meant(unbandit):
 def test_means_in_the_place_of_a_data_set_are_answered_with_their_option(refused):
     message = refused(2, "simulate", "1,0.5", "--rule", "ucb1", "--sigma", "1", "--horizon", "10")
     assert 'expected the name of a data set; got "1,0.5". For means write --means 1,0.5.' in message
+
+
+@pytest.mark.parametrize(
+    ("line", "parameter"),
+    [
+        ("estimate log.csv --rule ucb1 --sigma 1 -o log.csv", "output"),
+        ("estimate ./log*.csv --rule ucb1 --sigma 1 -o log.csv", "output"),
+        ("estimate . --rule ucb1 --sigma 1 -o log.csv", "output"),
+        ("report log.csv --rule ucb1 --sigma 1 --truth truth.html -o truth.html", "output"),
+        ("report log.csv --rule ucb1 --sigma 1 --pdf linked.pdf", "pdf"),
+    ],
+)
+def test_a_file_that_is_read_is_not_written_over(refused, tmp_path, line, parameter):
+    for name in ("log.csv", "truth.html"):
+        (tmp_path / name).write_bytes(GOOD)
+    (tmp_path / "linked.pdf").symlink_to("log.csv")
+    assert f"--{parameter}: expected another file" in refused(2, *line.split())
+    assert (tmp_path / "log.csv").read_bytes() == (tmp_path / "truth.html").read_bytes() == GOOD

@@ -237,6 +237,17 @@ def test_without_a_rule_it_reports_which_rules_are_possible(unbandit, refused, t
     assert "--candidates: expected without --rule" in refused(2, *asked, "--rule", "sae", "--candidates", "ucb")
 
 
+def test_the_table_beside_a_report_is_not_the_log(unbandit, tmp_path, monkeypatch):
+    monkeypatch.setattr("unbandit.reporting.api.MOST_TABLES", 1)
+    log = ub.UCB().demonstrate(ub.Instance([1.0, 0.2]), horizon=40, runs=2)
+    log.write(tmp_path / "report.csv")
+    done = unbandit("report", "report.csv", "--rule", "ucb", "--sigma", "1", "--no-check")
+    assert done.out.rstrip().endswith("Written: report.html, report-table.csv")
+    assert ub.ActionLog.read(tmp_path / "report.csv").actions.shape == log.actions.shape
+    assert "<code>report-table.csv</code>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert len((tmp_path / "report-table.csv").read_text(encoding="utf-8").splitlines()) == 5
+
+
 def test_a_report_is_about_one_of_several_demonstrations(unbandit, tmp_path):
     logs = ub.UCB1().demonstrate(ub.Instance([1.0, 0.4], 0.5, ["A", "B"]), 200, runs=2, seed=2)
     logs.write(tmp_path / "two.csv")

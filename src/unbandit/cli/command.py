@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -58,6 +59,10 @@ FLAGS = {
     "verbose": ("-v, --verbose", "Print all notes, also those that matter to few."),
 }
 """Options that every command has, with their help."""
+
+READ = ("log", "logs", "truth", "names", "starting_pulls", "availability", "predict", "contexts")
+WRITTEN = ("output", "pdf")
+"""Parameters that name files which a command reads, and which it writes."""
 
 SYNONYMS = {
     "horizon": "rounds iterations steps trials length",
@@ -160,7 +165,7 @@ class GroupedCommand(TyperCommand):
                 elif at + 1 < len(args):
                     args[at + 1] = _in_full(args[at + 1])
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except UsageError as error:
             if hasattr(error, "possibilities"):  # an option that there is not
                 error.possibilities, short = None, str(error.option_name)
@@ -169,6 +174,8 @@ class GroupedCommand(TyperCommand):
             if type(error).__name__ != "MissingParameter" or not isinstance(missing, TyperOption):
                 raise
             raise self._missing(missing, ctx.params) from None
+        _check_apart(ctx.params)
+        return list(rest)
 
     def _unknown(self, given: str) -> str:
         """Return the refusal of an option that the command does not have, with the one that is probably meant."""
@@ -240,6 +247,21 @@ class GroupedCommand(TyperCommand):
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
+
+
+def _check_apart(given: Mapping[str, Any]) -> None:
+    """Refuse to write over a file that the command reads."""
+    from glob import glob
+
+    values = [given.get(name) for name in READ if name != "truth" or "log" in given or "logs" in given]
+    paths = [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
+    files = [Path(each) for path in paths for each in ([path] if Path(path).exists() else glob(path))]  # noqa: PTH207
+    for name in WRITTEN:
+        if given.get(name) is None or not (target := Path(given[name])).is_file():
+            continue
+        if any(target.samefile(each) or target.parent.samefile(each) for each in files):
+            text = f'expected another file; got "{given[name]}", which this command reads.'
+            raise errors.ParameterError(text, parameter=name, value=given[name])
 
 
 def _type_name(parameter: Any) -> str:

@@ -118,7 +118,7 @@ def report(
         return
     asked = EstimateCommand.read(context.params)
     _check_files(asked.log, output, pdf, truth)
-    table = Path(output).with_suffix(".csv")
+    table = Path(output).with_name(f"{Path(output).stem}-table.csv")
     with printer.working("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
         log, source = read_log(asked.log, **asked.reading)
