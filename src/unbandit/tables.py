@@ -6,7 +6,8 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -122,10 +123,14 @@ def aligned(values: Sequence[float | int | None]) -> list[str]:
     numbers = [value for value in values if value is not None and math.isfinite(value)]
     if all(isinstance(value, int) for value in numbers):
         return ["" if value is None else f"{value:,}" for value in values]
+    return list(map(same_decimals(values), values))
+
+
+def same_decimals(values: Iterable[float | None]) -> Callable[[float | None], str]:
+    """Return a function that writes each of some numbers with as many decimals, for a column of a table."""
+    numbers = [value for value in values if value is not None and math.isfinite(value)]
     width = max(numbers) - min(numbers) if len(numbers) > 1 else 0.0
-    width = width or max(map(abs, numbers), default=1.0) or 1.0
-    digits = decimals(width)
-    return [fixed(value, digits, missing="") for value in values]
+    return partial(fixed, digits=decimals(width or max(map(abs, numbers), default=1.0) or 1.0), missing="")
 
 
 def decimals(width: float) -> int:

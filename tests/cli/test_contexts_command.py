@@ -109,7 +109,7 @@ def test_a_report_shows_coefficients_and_whether_the_rule_fits(unbandit, refused
     for said in (
         "Every coefficient",
         ">x2<",
-        "Whether the rule fits",
+        "Does the rule fit?",
         "do not explain the choices far better",
         "SHA-256",
     ):

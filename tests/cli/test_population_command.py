@@ -74,7 +74,7 @@ def test_what_is_refused(asked, options, rule, code, text):
 def test_a_report_has_the_population_the_forest_plot_and_every_participant(asked, unbandit, tmp_path):
     done = unbandit("report", "choices.txt", "--rule", "q-learning", "--population")
     assert done.code == 0, done.err
-    assert "Among 3 participants the rate of a typical one is" in done.out
+    assert "Among 3 participants, the typical rate is" in done.out
     assert "the spread of the population rests on its prior" in done.err
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<img ") == 2  # the forest plot, and a panel of choices for every participant
@@ -87,6 +87,11 @@ def test_a_report_has_the_population_the_forest_plot_and_every_participant(asked
         "3",
     ]  # arms, people
     assert '<th scope="row">temperature</th>' in page
+    participants = page.partition('id="report-participants"')[2].partition("</table>")[0]
+    cells = re.findall(r'<td class="amount">(\d+\.\d+)</td><td class="reach">(\S+) to (\S+)</td>', participants)
+    assert len(cells) == 6
+    for column in (cells[::2], cells[1::2]):  # rates, temperatures
+        assert len({len(text.partition(".")[2]) for row in column for text in row}) == 1
     assert "<code>unbandit report choices.txt --rule q-learning --population</code>" in page
     for options in (["--windows", "2"], ["--pool"], ["--anchor", "1=0.5"], ["--truth", "truth.csv"]):
         refused = unbandit("report", "choices.txt", "--rule", "q-learning", "--population", *options)

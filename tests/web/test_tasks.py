@@ -228,7 +228,7 @@ def test_people_have_numbers_of_their_own_on_the_page():
     upload = Upload("people.csv", data="\n".join(rows).encode())
     given = {"bernoulli": True, "best_mean": 1.0}
     made = tasks.TASKS["population"](upload, ReadAs(), "learning-softmax:fit", given, Limits(), nothing)
-    assert "Among 3 participants the rate of a typical one is" in made.main
+    assert "Among 3 participants, the typical rate is" in made.main
     assert "report people.csv --rule learning-softmax --population --bernoulli" in made.main
     assert "Not used: the field &#34;The best arm&#39;s value&#34;" in made.main
     assert {"people.csv", "arms.csv", "population.json", "report.html"} <= {each.name for each in made.downloads}

@@ -61,8 +61,8 @@ def check_record(
     rounds = record.chosen.size
     choices = f"all {rounds:,} choices" if part is record else f"the first {part.chosen.size:,} of {rounds:,} choices"
     compared = (
-        f"Compared was how probable {choices} are under the rule and under {len(names)} others: the same with other "
-        "numbers or other noise, other rules, and a choice at random."
+        f"The probability of {choices} under the rule was compared with that under {len(names)} others: the same rule "
+        "with other numbers or other noise, other rules, and a choice at random."
     )
     if p_value > DOES_NOT_FIT:
         return Check("fits", p_value=p_value, reason=compared, checked=1)

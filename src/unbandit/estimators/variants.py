@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from unbandit.demonstrators import Demonstrator, parse_rule
@@ -14,9 +14,10 @@ from unbandit.errors import AssumptionWarning, ParameterError, option
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_record, meant_rule
 from unbandit.fit import FittedNumber
-from unbandit.formatting import interval, number
+from unbandit.formatting import interval
 from unbandit.log import ActionLog
 from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
+from unbandit.tables import same_decimals
 
 Variants = list[tuple[str, float]]  # a number of the rule, and another value of it
 
@@ -130,18 +131,21 @@ def sensitivity_rows(
     """
     quantity, several = shown_quantity(answer), len(answer.demonstrations) > 1
     headings = ["demonstration"] * several + ["arm", quantity, *others]
-    rows = []
-    for name in answer.demonstrations[:most]:
-        variants = [{row.arm: row for row in each.ranked(name)} for each in (answer, *others.values())]
+    names, rows = answer.demonstrations[:most], []
+    tables = {name: [each.ranked(name) for each in (answer, *others.values())] for name in names}
+    estimates = [row for variants in tables.values() for each in variants for row in each]
+    write = same_decimals(value for row in estimates for value in (row.value(quantity), *row.interval(quantity)))
+    for name, ranked in tables.items():
+        variants = [{row.arm: row for row in each} for each in ranked]
         for arm in variants[0]:
-            cells = [value_cell(each[arm], quantity, intervals=intervals) for each in variants]
+            cells = [value_cell(each[arm], quantity, write, intervals=intervals) for each in variants]
             rows.append([name] * several + [arm, *cells])
     return headings, rows
 
 
-def value_cell(row: ArmEstimate, quantity: Quantity, *, intervals: bool) -> str:
+def value_cell(row: ArmEstimate, quantity: Quantity, write: Callable[[float | None], str], *, intervals: bool) -> str:
     """Write an arm's value with its interval; its verdict where it has no number."""
-    value, ends = row.value(quantity), interval(*row.interval(quantity))
+    value, ends = row.value(quantity), interval(*row.interval(quantity), write)
     if value is None:
         return ends or row.verdict
-    return f"{number(value)} ({ends})" if ends and intervals and row.verdict != "best" else number(value)
+    return f"{write(value)} ({ends})" if ends and intervals and row.verdict != "best" else write(value)

@@ -15,6 +15,7 @@ from unbandit.plots.estimate import coefficients
 from unbandit.reporting.figures import ReportFigure, as_figure
 from unbandit.reporting.page import BASICS, Page, group_notices, main_part
 from unbandit.reporting.provenance import LogSource
+from unbandit.tables import same_decimals
 
 if TYPE_CHECKING:
     from unbandit.contexts.log import ContextLog
@@ -90,12 +91,15 @@ def _rewards(log: ContextLog) -> str:
 def _learner(answer: ContextEstimate, name: str, found: ContextPosterior) -> dict[str, Any]:
     """Return the tables of one demonstration."""
     lows, highs = found.interval()
+    values = [float(value) for column in (found.mean, lows, highs) for value in column]
+    alike = min(map(abs, found.mean)) > max(map(abs, values)) / 100  # features may have units of their own
+    write = same_decimals(values) if alike else number
     rows, best = zip(found.names, found.mean, lows, highs, found.verdicts, strict=True), answer.best[name]
     return {
         "name": shown(name) if answer.several else "",
         "rows": [
-            {"feature": shown(feature), "arm": None if arm is None else shown(arm), "value": number(value),
-             "interval": interval(low, high), "verdict": verdict}
+            {"feature": shown(feature), "arm": None if arm is None else shown(arm), "value": write(value),
+             "interval": interval(low, high, write), "verdict": verdict}
             for (feature, arm), value, low, high, verdict in rows
         ],
         "best": [

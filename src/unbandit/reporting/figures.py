@@ -314,7 +314,7 @@ def _switching_moment(data: FigureData) -> ReportFigure | None:
     moment = replace(moment, **scaled, best_mean=moment.best_mean and data.factor * moment.best_mean)
     if not moment.equal:
         meaning = (
-            "Around the round that is marked it last wavered between them. The curves need not meet there, because the "
+            "The marked round is the last in which it chose the lesser arm. The curves need not meet there: the "
             "estimate does not rest on this one moment."
         )
     elif isinstance(data.rule, EliminationRule):
@@ -325,8 +325,8 @@ def _switching_moment(data: FigureData) -> ReportFigure | None:
         lambda: _labelled(plots.switching_moment(moment), "y", data),
         "hesitation",
         "A moment of hesitation",
-        f"What the rule made of two arms as the rounds went by. {meaning} The averages behind them are hidden, and put "
-        "at the estimate.",
+        f"How promising the rule found two arms, round by round. {meaning} The sample means behind the curves are "
+        "hidden; they are drawn as estimated.",
         _describe_moment(moment),
     )
 

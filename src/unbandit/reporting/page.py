@@ -4,7 +4,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,12 +17,12 @@ from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, phrase, python_option
 from unbandit.files import written_whole
 from unbandit.fit import Check
-from unbandit.formatting import counted, fixed, interval, short_numbers, shortened, shown
+from unbandit.formatting import counted, interval, short_numbers, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
 from unbandit.reporting.truth import holds_truth
 from unbandit.result import ArmEstimate, Estimate, Quantity
-from unbandit.tables import decimals
+from unbandit.tables import same_decimals
 
 if TYPE_CHECKING:
     from unbandit.hierarchy import Population
@@ -81,8 +81,7 @@ def ranked_table(
     cells = [(row.value(quantity), *row.interval(quantity)) for _, row in top + bottom]
     values = [value for three in cells for value in three if value is not None]
     span = (min(values), max(values)) if values and min(values) < max(values) else None
-    width = (span[1] - span[0] if span else max(map(abs, values), default=1.0)) or 1.0
-    write = partial(fixed, digits=decimals(width), missing="")
+    write = same_decimals(values)
     lines = [_table_row(rank, row, quantity, span, truth, write) for rank, row in top + bottom]
     for line, (_, row) in zip(lines, top + bottom, strict=True):
         line["rank"] = "–" if row.arm in apart else line["rank"]

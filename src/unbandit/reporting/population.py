@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from unbandit import checks
@@ -13,7 +14,7 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Audience, python_option
 from unbandit.estimators.arguments import as_log
-from unbandit.formatting import counted, interval, joined, number, share, short_numbers, shown
+from unbandit.formatting import counted, fixed, interval, joined, number, share, short_numbers, shown
 from unbandit.hierarchy import Population, population
 from unbandit.hierarchy.likelihood import rule_of_people
 from unbandit.instance import Bernoulli
@@ -21,6 +22,7 @@ from unbandit.log import ActionLog
 from unbandit.reporting.figures import ReportFigure, as_figure, draw_shares
 from unbandit.reporting.page import BASICS, Page, fit_section, group_notices, main_part, misfit
 from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
+from unbandit.tables import decimals, same_decimals
 
 MOST_PARTICIPANTS = 200  # of more, the first ones are listed
 MOST_ARMS = 50  # likewise
@@ -100,27 +102,28 @@ def population_report(
 def population_sentence(found: Population) -> str:
     """Say in one sentence what a typical participant is like."""
     parts = [
-        f"{each.parameter} of a typical one is {number(each.value, 3)} ({share(found.level)} interval "
+        f"typical {each.parameter} is {number(each.value, 3)} ({share(found.level)} interval "
         f"{interval(each.low, each.high, lambda end: number(end, 3))})"
         for each in found.population
     ]
-    said = f"Among {counted(len(found.participants), 'participant')} the {joined(parts, 'and the')}."
+    said = f"Among {counted(len(found.participants), 'participant')}, the {joined(parts, 'and the')}."
     first = found.arm_summary.row(0, named=True)
     if first["probability_best"] is None:
         return said
     chance = share(first["probability_best"], 2)
-    return f'{said} Arm "{shown(first["arm"])}" is a participant\'s best one with a probability of {chance} on average.'
+    return f'{said} Averaged over participants, arm "{shown(first["arm"])}" is the best with a probability of {chance}.'
 
 
 def _arm_rows(found: Population) -> list[dict[str, str]]:
-    rows = []
-    for row in found.arm_summary.head(MOST_ARMS).to_dicts():
+    rows, arms = [], found.arm_summary.head(MOST_ARMS).to_dicts()
+    write = same_decimals(row[name] for row in arms for name in ("mean", "mean_lowest", "mean_highest"))
+    for row in arms:
         mean, best = row["mean"], row["probability_best"]
-        ends = "–" if mean is None else f"{row['mean_lowest']:.3g} to {row['mean_highest']:.3g}"
+        ends = "–" if mean is None else interval(row["mean_lowest"], row["mean_highest"], write)
         rows.append(
             {
                 "arm": shown(row["arm"]), "pulls": f"{row['pulls']:,}", "best": "–" if best is None else share(best, 2),
-                "mean": "–" if mean is None else f"{mean:.3g}", "ends": ends,
+                "mean": "–" if mean is None else write(mean), "ends": ends,
             }
         )  # fmt: skip
     return rows
@@ -155,12 +158,13 @@ def _participant_rows(found: Population) -> list[dict[str, Any]]:
     places = range(len(found.parameters))
     pooled = [found.intervals(at) for at in places]
     alone = [found.intervals(at, alone=True)[1] for at in places]
-    rows = []
+    digits, rows = [decimals(float(values[1].max())) for values in pooled], []
     for person, name in enumerate(found.participants[:MOST_PARTICIPANTS]):
         cells = []
         for at in places:
             low, value, high = pooled[at][:, person]
-            cells.append((f"{value:.3g}", f"{low:.3g} to {high:.3g}", f"{alone[at][person]:.3g}"))
+            write = partial(fixed, digits=digits[at])
+            cells.append((write(value), interval(low, high, write), write(alone[at][person])))
         rows.append({"name": shown(name), "cells": cells, "rounds": f"{found.rounds[person]:,}"})
     return rows
 

@@ -57,7 +57,7 @@ def test_a_model_may_have_an_intercept_beside_a_feature_of_that_name(rule):
 def checked(p_value):
     """Return the check of a demonstration; the reasons are those of `check_record`."""
     if p_value > 0.01:
-        return Check("fits", p_value, reason="Compared was how probable all 9 choices are.", checked=1)
+        return Check("fits", p_value, reason="All 9 choices were compared.", checked=1)
     reason = "lints:v=1 makes all 9 choices 900 times as probable."
     return Check("does not fit", p_value, reason=reason, instead=("lints:v=1",), checked=1, failed=("1",))
 
@@ -119,7 +119,7 @@ def test_demonstrations_that_do_not_fit_are_warned_of(estimated, p_values, faile
 def test_demonstrations_that_all_fit(estimated):
     _, answer = estimated(0.3, 0.5)
     assert answer.check.verdict == "fits"
-    assert answer.check.reason.startswith("2 of 2 demonstrations fit. The one that fits worst: Compared was")
+    assert answer.check.reason.startswith("2 of 2 demonstrations fit. The one that fits worst: All 9 choices")
     assert [each.code for each in answer.notices] == ["fits", "fits"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from unbandit import (
 )
 from unbandit.demonstrators import IndexRule
 from unbandit.demonstrators.base import known_rules
+from unbandit.estimators.variants import sensitivity_rows
 from unbandit.fit import FittedNumber
 
 LOG = ActionLog.from_actions(list("AB" + "A" * 8 + "BBB" + "A"))
@@ -36,6 +38,15 @@ def test_each_is_the_estimate_with_the_rule_changed(rule):
     for label, change in changes.items():
         changed = type(rule)(**({"alpha": 0.25, "scale": 1.0} | change))
         assert found[label]["B"].gap == pytest.approx(estimate(log, changed, sigma=1.0)["B"].gap)
+
+
+def test_cells_of_the_table_have_as_many_decimals():
+    answer = estimate(LOG, UCB(alpha=0.25, scale=1.0), sigma=1.0)
+    headings, rows = sensitivity_rows(answer, sensitivity(LOG, UCB(alpha=0.25, scale=1.0), sigma=1.0))
+    assert headings == ["arm", "gap", "alpha=0.2", "alpha=0.3", "scale=0.8", "scale=1.2"]
+    numbers = re.findall(r"\d+\.?\d*", " ".join(cell for row in rows for cell in row[1:]))
+    assert len(numbers) == 5 + 5 * 3
+    assert len({len(each.partition(".")[2]) for each in numbers}) == 1
 
 
 def test_the_scale_multiplies_the_gaps_and_leaves_the_intervals_as_long():
