@@ -44,17 +44,24 @@ def checked(
     """Check a request's rule against its log, as far as that is possible, at the means that were answered."""
     if not wanted(check):
         return not_checked(NOT_WANTED)
-    if reason := _obstacle(request, numbers, drawn=bool(posteriors)):
+    if reason := _obstacle(request):
         return not_checked(reason)
     from unbandit.inference.check import MOST_CHECKED, AnsweredMeans, check_log
+    from unbandit.inference.rivals import predicts
+
+    without = None if request.availability is None or posteriors else _no_means(request, numbers)
+    if without is not None and not predicts(request.rule, request.noise, request.availability):
+        return not_checked(without)
 
     part = request.log if shows_part(request.log) else None
     log = request.log if part is None else part.rows
     assert isinstance(log, ActionLog)
 
-    def answered(which: int) -> AnsweredMeans:
+    def answered(which: int) -> AnsweredMeans | None:
         if which > 0:
             current_work().finish_part()
+        if without is not None:  # decisions are predicted at means of their own
+            return None
         row = min(which, len(numbers["gap"]) - 1)  # demonstrations that were pooled have one answer
         gap, low, high = (numbers[name][row] for name in ("gap", "gap_low", "gap_high"))
         draws = posteriors[min(which, len(posteriors) - 1)].draws if posteriors else None
@@ -85,14 +92,12 @@ def _no_means(request: Request, numbers: Mapping[str, NDArray[np.float64]]) -> s
     return why and capitalise(why)
 
 
-def _obstacle(request: Request, numbers: Mapping[str, NDArray[np.float64]], *, drawn: bool) -> str | None:
-    """Return why a log cannot be checked, if it cannot; `drawn` means can always be simulated at."""
+def _obstacle(request: Request) -> str | None:
+    """Return why a log cannot be checked, if it cannot."""
     if not request.log.ordered:
         return "Pull counts without their order do not show how the rule chose."
     if not isinstance(request.log.rows if shows_part(request.log) else request.log, ActionLog):
         return "The rounds of a log that is scanned or followed are not kept."
-    if request.availability is not None and not drawn and (why := _no_means(request, numbers)):
-        return why
     if request.scale == "unknown":
         return "A rule whose scale is unknown cannot be simulated."
     if request.rule.reveals != "values":

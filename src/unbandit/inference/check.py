@@ -122,7 +122,7 @@ class AnsweredMeans:
 
 def check_log(
     log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int],
-    answered: Callable[[int], AnsweredMeans] | None, *, noise_known: bool = True, seed: int = 0,
+    answered: Callable[[int], AnsweredMeans | None] | None, *, noise_known: bool = True, seed: int = 0,
     threads: int | None = None, part: PartialLog | ThinnedLog | None = None,
     availability: Availability | None = None, alone: bool = True,
 ) -> Check:  # fmt: skip
@@ -217,10 +217,11 @@ class _Request:
         rule, rounds = self.rule.for_arms(arms), min(length, max(MOST_ROUNDS, 4 * arms))
         if length < 2 * arms:
             return not_checked(f"{length} rounds of {arms} arms are too few to compare.")
-        whole, forgets = self.part is None and self.availability is None, isinstance(rule, RecentIndexRule)
+        whole, forgets, there = self.part is None, isinstance(rule, RecentIndexRule), self.availability
         if self.part is not None and self._played(rounds) > MOST_ROUNDS_OF_PART:
             return not_checked(f"The log shows too little of {self._played(rounds):,} rounds to simulate all of them.")
-        if (forgets or self.availability is not None) and (self.found is None or not self.found.says_anything):
+        predicted = whole and predicts(rule, self.noise, there) and self._decided() >= 4 * arms
+        if (forgets or (there is not None and not predicted)) and (self.found is None or not self.found.says_anything):
             return not_checked("No gap is known, and the rule can only be simulated at one.")
         if not whole and (self.found is None or not self.found.says_anything):
             return not_checked("No gap was estimated, so there is nothing to simulate.")
@@ -235,15 +236,14 @@ class _Request:
                 start = self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log
                 if late:
                     check_late_opening(start, rule)
-                else:
-                    reading_of(start, 0, rule, self.horizon)
+                elif there is None or isinstance(rule, IndexRule | RandomisedRule):
+                    reading_of(start, 0, rule, self.horizon, there)
         except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())
         if late and (self.found is None or not self.found.says_anything):
             return not_checked("No gap was estimated, so there is nothing to simulate.")
         noise, notes = self.noise, []
-        is_aimed = whole and isinstance(rule, IndexRule) and predicts(rule, noise) and self._decided() >= 4 * arms
-        aimed = rule if is_aimed and isinstance(rule, IndexRule) else None
+        aimed = rule if predicted and isinstance(rule, IndexRule) else None
         if not self.noise_known and not isinstance(noise, Bernoulli):
             if aimed is None:
                 return not_checked("The standard deviation of a reward is not known, and this rule does not show it.")
@@ -255,6 +255,8 @@ class _Request:
                 f"The check takes a standard deviation of {noise.deviation:.2g} per reward, which fits the log best."
             )
         decided = None if aimed is None else self._predicted(aimed, noise)
+        if decided is None and there is not None and self.found is None:
+            return not_checked("No decision could be predicted, and no gap is known that the rule can be simulated at.")
         try:
             means = self._means(rule, noise, decided)
         except InferenceError as refusal:
@@ -329,7 +331,7 @@ class _Request:
         def evidence(exponent: int) -> float:
             noise = _noise(exponent)
             given = (start, rule, noise, self._prior(noise), self.horizon, RIVAL_PARTICLES)
-            return predict(*given, seed=self.seed, evidence_only=True).log_evidence
+            return predict(*given, seed=self.seed, evidence_only=True, there=self.availability).log_evidence
 
         size = self.found.size if self.found is not None and self.found.size > 0 else 1.0
         low, high = (round(2 * math.log2(size)) + away for away in (-EXTENSION, EXTENSION))
@@ -349,11 +351,12 @@ class _Request:
         """Let the rule and its rivals predict the decisions; None where the rule's own particles do not survive."""
         assert isinstance(noise, Gaussian)
         start, prior = self.log.select(0, self._decided()), self._prior(noise)
-        rivals = rivals_of(rule, noise, start, self._lead(prior))
+        there = self.availability
+        rivals = rivals_of(rule, noise, start, self._lead(prior), batched=there is None)
         threads = checks.threads(self.threads)
 
         def by_rule(seed: int) -> Predictions:
-            return predict(start, rule, noise, prior, self.horizon, PARTICLES, seed=seed)
+            return predict(start, rule, noise, prior, self.horizon, PARTICLES, seed=seed, there=there)
 
         first, second = checks.in_threads(by_rule, [(self.seed,), (self._seed(1),)], threads)
         if not (math.isfinite(first.log_evidence) and math.isfinite(second.log_evidence)):
@@ -363,13 +366,13 @@ class _Request:
             try:
                 return predict(
                     start, one.rule, one.noise, prior, self.horizon, RIVAL_PARTICLES, seed=self._seed(2),
-                    drift=one.drift, unless_below=first,
+                    drift=one.drift, unless_below=first, there=there,
                 )  # fmt: skip
             except InferenceError:  # a rival with another opening cannot have made it
                 return None
 
         others = checks.in_threads(by_rival, [(each,) for each in rivals], threads)
-        decisions = decisions_of(start, rule.initial, rule.batch)
+        decisions = decisions_of(start, rule.initial, rule.batch, there)
         known = {each.name: other for each, other in zip(rivals, others, strict=True) if other is not None}
         every = {**known, **random_choices(decisions)}
         weights = weights_of(rule, rivals)
@@ -381,7 +384,7 @@ class _Request:
         arms, length = len(self.log.arms), int(self.log.lengths[0])
         obstacles = {
             "rounds are missing from the log": self.part is not None,
-            "arms arrive late or are withdrawn": self.availability is not None,
+            "arms arrive late": self.availability is not None and self.availability.arrives,
             "rewards come late": late,
             "decisions are made in batches": rule.batch > 1,
             "the log has rewards": self.log.rewards is not None,
@@ -400,7 +403,8 @@ class _Request:
         if isinstance(prior, NormalPrior):
             prior = NormalPrior(prior.mean, max(prior.deviation, 2 * float(means.std())))
         start, threads = self.log.select(0, decided), checks.threads(self.threads)
-        return odds_of_index_rules(start, rule, noise, prior, self.horizon, self._seed(3), threads)
+        given = start, rule, noise, prior, self.horizon, self._seed(3), threads
+        return odds_of_index_rules(*given, there=self.availability)
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import AdditiveIndexRule, IndexRule
 from unbandit.inference.filter import new_cloud
 from unbandit.inference.prior import Prior, belief_of
-from unbandit.inference.steps import steps_of
+from unbandit.inference.steps import steps_of, steps_while_there
 from unbandit.instance import Noise
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.smc.cloud import Steps
 from unbandit.kernels.smc.decisions import WIDENED, index_offsets, predict_decisions, room_for
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 
 FEW_ARMS = 5  # up to so many, the probability of every arm is predicted
 MOST_WEIGHT = 3.0  # to which logarithms are cut, lest a single decision outweigh all others
@@ -72,10 +73,20 @@ class Predictions:
     increments: Numbers = field(default_factory=_nothing)  # of the log evidence, by each step
 
 
-def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1) -> Decisions:
-    """Return the decisions of a log's first demonstration."""
-    actions, arms = log.demonstration(0).astype(np.int64), len(log.arms)
-    steps = steps_of(actions, np.full(actions.size, np.nan), log.arms, initial, batch)
+def _steps(log: ActionLog, initial: int, batch: int, there: Availability | None) -> Steps:
+    """Return the steps of a log's first demonstration, whose rewards are not looked at."""
+    actions = log.demonstration(0).astype(np.int64)
+    hidden = np.full(actions.size, np.nan)
+    if there is not None:
+        return steps_while_there(actions, hidden, initial, there)
+    return steps_of(actions, hidden, log.arms, initial, batch)
+
+
+def decisions_of(
+    log: ActionLog, initial: int = 1, batch: int = 1, there: Availability | None = None
+) -> Decisions:  # fmt: skip
+    """Return the decisions of a log's first demonstration; `there` says which arms could be pulled when."""
+    arms, steps = len(log.arms), _steps(log, initial, batch, there)
     pulls = np.zeros(arms, np.int64)
     leader = np.empty(steps.arm.size, np.int64)
     for step, (arm, count) in enumerate(zip(steps.arm.tolist(), steps.count.tolist(), strict=True)):
@@ -89,18 +100,20 @@ def predict(
     log: ActionLog, rule: IndexRule, noise: Noise, prior: Prior, horizon: int, particles: int, *, seed: int = 0,
     drift: tuple[int, float] | None = None, unless_below: Predictions | None = None,
     widths: tuple[float, ...] = WIDENED, means: Numbers | None = None, evidence_only: bool = False,
+    there: Availability | None = None,
 ) -> Predictions:  # fmt: skip
     """Let an index rule with normal rewards predict every decision of a log's first demonstration.
 
     `drift` is an arm and by how much its mean changes, steadily, up to the horizon. Once the record is `HOPELESS` less
     probable than by other predictions (`unless_below`), nothing more is predicted. The prior variance is multiplied by
     one of `widths`, which is learnt from the record. The prior is around `means`, where these are given. If
-    `evidence_only`, arms that were not chosen are not asked for: faster, with the same evidence.
+    `evidence_only`, arms that were not chosen are not asked for: faster, with the same evidence. `there` says which
+    arms could be pulled when: a decision is between those, and an arm that arrives is opened without one.
     """
     arms = len(log.arms)
     rule = rule.for_arms(arms)
     actions = log.demonstration(0).astype(np.int64)
-    steps = steps_of(actions, np.full(actions.size, np.nan), log.arms, rule.initial, rule.batch)
+    steps = _steps(log, rule.initial, rule.batch, there)
     number, all_arms = steps.arm.size, arms <= FEW_ARMS
     offsets = np.zeros((number, arms))
     if isinstance(rule, AdditiveIndexRule):  # its widths at these counts, without a table up to the horizon
@@ -113,6 +126,10 @@ def predict(
     offsets += 0.0 if means is None else means
     if drift is not None:
         offsets[:, drift[0]] += drift[1] / horizon * _mean_round(steps, drift[0])
+    if there is not None:
+        offsets[(steps.round[:, None] < there.first) | (steps.round[:, None] > there.last)] = -np.inf
+        opened = np.flatnonzero(~steps.decides)
+        offsets[opened, steps.arm[opened]] = -np.inf
     known = np.zeros((particles, arms)), np.zeros(arms)
     cloud = new_cloud(belief_of(prior, arms, noise, None), *known, number, np.zeros(0, np.int64), seed, 0)
     columns = 0 if evidence_only else arms if all_arms else 1

@@ -24,6 +24,7 @@ from unbandit.inference.prior import NormalPrior, Prior, belief_of, usual_prior
 from unbandit.inference.steps import opening_chance
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 
 FACTORS = (0.5, 0.7, 1.4, 2.0)  # standard deviations of a reward, times the assumed one
 FALLS = (2.0, -2.0)  # of the most-pulled arm, in units of its lead
@@ -46,19 +47,22 @@ class Rival(NamedTuple):
     drift: tuple[int, float] | None = None  # an arm, and by how much its mean changes up to the horizon
 
 
-def predicts(rule: Demonstrator, noise: Noise) -> bool:
+def predicts(rule: Demonstrator, noise: Noise, there: Availability | None = None) -> bool:
     """Return whether decisions of a rule can be predicted one by one: of an index that is the mean plus an offset.
 
-    Rewards must not be late: then a decision shows nothing about the last rewards.
+    Rewards must not be late: then a decision shows nothing about the last rewards. Nor may arms be (`there`): a new one
+    is pulled many times in a row, and when that ends shows its mean more sharply than particles foresee.
     """
+    if there is not None and there.arrives:
+        return False
     return isinstance(rule, IndexRule) and rule.shifts and rule.delay == 0 and isinstance(noise, Gaussian)
 
 
-def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float) -> list[Rival]:
+def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float, *, batched: bool = True) -> list[Rival]:
     """Return other index rules with usual parameters, and the rule itself under other circumstances.
 
-    These are other noise, a drifting arm, and batches of rounds where the record looks like it. `gap` is by how much
-    the most-pulled arm is better than the next.
+    These are other noise, a drifting arm and, if `batched`, batches of rounds where the record looks like it. `gap` is
+    by how much the most-pulled arm is better than the next.
     """
     arms, found = len(log.arms), list[Rival]()
     for each in rules().values():
@@ -69,9 +73,9 @@ def rivals_of(rule: IndexRule, noise: Gaussian, log: ActionLog, gap: float) -> l
             found.append(Rival(str(usual), usual.for_arms(arms), noise))
     for sigma in (noise.sigma * factor for factor in FACTORS):
         found.append(Rival(f"{rule}{IF}rewards have a standard deviation of {sigma:.3g}", rule, Gaussian(sigma)))
-    if rule.batch == 1 and (size := batch_of(log, rule.initial)) > 1:
-        batched = rule.model_copy(update={"batch": size})
-        found.append(Rival(str(batched), batched, noise))
+    if batched and rule.batch == 1 and (size := batch_of(log, rule.initial)) > 1:
+        slower = rule.model_copy(update={"batch": size})
+        found.append(Rival(str(slower), slower, noise))
     leader = int(log.pulls[0].argmax())
     for fall in FALLS:
         name = f'{rule}{IF}arm "{log.arms[leader]}" gets {"worse" if fall > 0 else "better"} over time'
@@ -127,14 +131,16 @@ class Odds(NamedTuple):
 
 
 def odds_of_index_rules(
-    log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int
-) -> Odds | None:
+    log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int,
+    there: Availability | None = None,
+) -> Odds | None:  # fmt: skip
     """Compare a rule that chooses at random with index rules, by the probability of a log.
 
     Index rules have the parameters that `identify` tries first. Any prediction of the actions may stand against the
     rule's own, so normal rewards do for index rules where the log's are 0 and 1. Both predict the rounds after every
     arm's first pull: by which convention a log opens says nothing about the rest. Few particles may miss much of the
-    rule's own probability: before the odds are against it, more are asked. None where they find none at all.
+    rule's own probability: before the odds are against it, more are asked. None where they find none at all. `there`
+    says up to which rounds arms could be pulled.
     """
     gaussian = noise if isinstance(noise, Gaussian) else ROUGHLY
     wide = usual_prior(noise, None) if gaussian is noise else NormalPrior(0.0, gaussian.sigma)
@@ -149,7 +155,7 @@ def odds_of_index_rules(
     def by_rival(each: IndexRule) -> float:
         try:
             given = log, each.for_arms(len(log.arms)), gaussian, wide, horizon, RIVAL_PARTICLES
-            return predict(*given, seed=seed, evidence_only=True).log_evidence
+            return predict(*given, seed=seed, evidence_only=True, there=there).log_evidence
         except InferenceError:  # it opens otherwise
             return -math.inf
 
@@ -161,21 +167,21 @@ def odds_of_index_rules(
     near = [str(rivals[at][0]) for at in np.argsort(-shares) if shares[at] > shares.max() - NEARLY_AS_PROBABLE]
     odds, usual = Odds(-math.inf, tuple(near)), (rule, belief, [horizon])
     try:
-        first = np.array([opening_chance(log, 0, rule)])
+        first = np.array([opening_chance(log, 0, rule, there)])
         if getattr(rule, "initial", 0) == 0:
             given = log.select(0, len(log.arms)), *usual, THOROUGH, OWN_CLOUDS, seed, threads
-            first = run_filters(*given, keep_paths=False, tolerant=True).evidences
+            first = run_filters(*given, keep_paths=False, tolerant=True, there=there).evidences
         first = first[np.isfinite(first)]
         for particles in (QUICK, THOROUGH):
-            quick = one_look_ahead(log, *usual, seed) if particles == QUICK else None
+            quick = one_look_ahead(log, *usual, seed) if particles == QUICK and there is None else None
             given = log, *usual, particles, OWN_CLOUDS, seed, threads
-            own = run_filters(*given, keep_paths=False, tolerant=True, look_ahead=quick).evidences
+            own = run_filters(*given, keep_paths=False, tolerant=True, look_ahead=quick, there=there).evidences
             finite = own[np.isfinite(own)]
             if finite.size < 2 or not first.size:
                 return None
             after = log_mean(finite)[0] - log_mean(first)[0]
             odds = odds._replace(log_ratio=together - after - float(np.ptp(finite)))
-            if odds.log_ratio <= ROOM:
+            if odds.log_ratio <= ROOM and np.ptp(finite) <= ROOM:
                 break
     except InferenceError:
         return None

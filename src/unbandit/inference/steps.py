@@ -42,7 +42,7 @@ def reading_of(
     rewards = np.full(actions.size, np.nan) if given is None else np.array(given)
     if there is not None:
         check_filtered(rule)
-        return _steps_while_there(actions, rewards, _initial(rule), there)
+        return steps_while_there(actions, rewards, _initial(rule), there)
     if isinstance(rule, EliminationRule):
         return _tests(actions, rewards, log.arms, rule, horizon)
     if isinstance(rule, IndexRule):
@@ -168,7 +168,7 @@ def _steps(
     return Steps(chosen, counts, rounds, next_round, opened, decides, binding, *stretches, rewards, spans)
 
 
-def _steps_while_there(actions: Integers, rewards: Numbers, initial: int, there: Availability) -> Steps:
+def steps_while_there(actions: Integers, rewards: Numbers, initial: int, there: Availability) -> Steps:
     """Cut a demonstration into rounds, where arms arrive late or are withdrawn; refuse one that opens them otherwise.
 
     A rule opens an arm as soon as it can: while there is one with fewer than `initial` pulls, it decides nothing.

@@ -54,6 +54,11 @@ class Availability:
             parts += [f"{quoted(arm)}{begins}{ends}"] if begins or ends else []
         return ", ".join(parts)
 
+    @property
+    def arrives(self) -> bool:
+        """Return whether some arm arrives after the first round."""
+        return bool((self.first > 1).any())
+
     def at(self, round: int) -> NDArray[np.bool_]:
         """Return which arms can be pulled in a round."""
         return np.asarray((self.first <= round) & (round <= self.last))

@@ -182,7 +182,10 @@ def test_another_rule_does_not_fit():
 def test_gaps_to_different_arms_are_not_simulated():
     rule, table = ub.UCB(alpha=0.25), {"1": (None, 1_500)}
     log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability=table)
-    assert estimate(log, rule, table, check=True).check.verdict == "not checked"
+    assert estimate(log, rule, table, check=True).check.verdict == "fits"  # at means that decisions suggest
+    late = {**table, "0": (50, None)}
+    made = rule.demonstrate(INSTANCE, 3_000, seed=3, availability=late)
+    assert estimate(made, rule, late, check=True).check.verdict == "not checked"
     with pytest.raises(ub.NotIdentifiable, match='arm "1" was the best until it was withdrawn, so there are no means'):
         estimate(log, rule, table, method="bootstrap", resamples=200)
 

@@ -138,3 +138,35 @@ def test_an_arm_that_was_not_opened_when_it_came_is_refused(text):
         ub.posterior(log, rule, sigma=0.5, availability={"2": (11, None)})
     with pytest.raises(ub.LogError, match="is pulled in round 21"):
         ub.posterior(log, rule, sigma=0.5, availability={"2": (31, None)})
+
+
+def played_by(rule, table, seed=2):
+    return rule.demonstrate(ub.Instance([1.0, 0.7, 0.3, 0.0], 0.5), 1_000, seed=seed, availability=table)
+
+
+def test_where_an_arm_was_withdrawn_other_index_rules_are_told_apart():
+    table = {"1": (None, 500)}
+    log = played_by(ub.UCB1(), table)
+    right, wrong = (
+        ub.estimate(log, rule, sigma=0.5, availability=table, check=True).check for rule in (ub.UCB1(), ub.UCB())
+    )
+    assert (right.verdict, wrong.verdict) == ("fits", "does not fit")
+    assert wrong.instead[0].startswith("ucb1")
+
+
+def test_where_the_best_arm_was_withdrawn_decisions_are_still_predicted():
+    table = {"0": (None, 500)}
+    found = ub.estimate(played_by(ub.UCB1(), table), ub.UCB1(), sigma=0.5, availability=table, check=True).check
+    assert found.verdict == "fits"
+    assert found.simulations > 0
+
+
+def test_an_arm_that_arrives_is_opened_at_once_or_the_rule_does_not_fit():
+    table = {"1": (301, None)}
+    log = played_by(ub.Thompson(sigma=0.5), table)
+    found = ub.estimate(log, ub.UCB1(), sigma=0.5, availability=table, check=True).check
+    assert found.verdict == "does not fit"
+    assert "before it decides" in found.reason
+    own = ub.posterior(log, ub.Thompson(sigma=0.5), sigma=0.5, availability=table, particles=300, check=True).check
+    assert own.verdict == "fits"
+    assert "arms arrive late" in own.reason  # so that index rules were not asked

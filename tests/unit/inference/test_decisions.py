@@ -24,6 +24,7 @@ from unbandit.inference.decisions import (
 from unbandit.inference.prior import NormalPrior
 from unbandit.instance import Gaussian
 from unbandit.kernels.smc import decisions as kernel
+from unbandit.log.availability import availability_of
 
 SIGMA, DEVIATION, SIMULATIONS = 0.5, 0.8, 400_000
 
@@ -91,6 +92,22 @@ def test_probabilities_of_all_arms_sum_to_one(rule: ub.AdditiveIndexRule, arms: 
     predicted = predict(log, rule, Gaussian(SIGMA), NormalPrior(0.0, max(spread, 0.1)), 400, 24)
     total = predicted.shares[~decisions_of(log).again].sum(axis=1)
     assert np.abs(total - 1).max() < 0.03
+
+
+def test_an_arm_that_was_withdrawn_is_not_predicted_any_more() -> None:
+    rule, there = ub.UCB1(), availability_of({"0": (None, 150)}, ("0", "1", "2", "3"))
+    log = rule.demonstrate(ub.Instance([0.6, 0.3, 0.2, 0.0], SIGMA), 400, seed=3, availability=there)
+    given = log, rule, Gaussian(SIGMA), NormalPrior(0.0, 1.0), 400, 60
+    predicted, decided = predict(*given, there=there), decisions_of(log, there=there)
+    later, asked = np.arange(decided.chosen.size) >= 150 - 4, ~decided.again
+    assert (predicted.shares[later & asked, 0] == 0).all()
+    assert (predicted.shares[~later & asked, 0] > 0).any()
+    assert np.abs(predicted.shares[asked].sum(axis=1) - 1).max() < 0.03
+    assert predicted.repeats[150 - 4] < 0.01  # it was pulled in the round before, and cannot be again
+    assert decided.before[150 - 4] == 0
+    whole = availability_of({"0": (None, 400)}, log.arms)
+    assert predict(*given, there=whole).log_evidence == predict(*given).log_evidence
+    assert predict(*given).log_evidence < predicted.log_evidence - 5  # as if it had been there, and left alone
 
 
 def coming_first(centres: np.ndarray, spreads: np.ndarray, bounds: np.ndarray) -> float:
