@@ -202,6 +202,7 @@ def test_a_first_look_says_which_rules_fit(client):
         ({"level": "95"}, "level"),
         ({"rule": "no-such-rule"}, "rule"),
         ({"rule": ""}, "rule"),
+        ({"rule": "klucb", "klucb.noise": "bernoulli", "best_mean": "", "sigma": ""}, "best_mean"),
     ],
 )
 def test_a_field_that_does_not_fit_is_named_and_what_was_filled_in_stays(client, log, form, field):

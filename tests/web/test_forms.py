@@ -18,6 +18,7 @@ from unbandit.web.fields import Field, FieldErrors, field_content, field_of, ide
 from unbandit.web.forms import (
     PLAIN_NAMES,
     ReadAs,
+    missing_mean,
     page_option,
     read_columns,
     read_options,
@@ -63,6 +64,15 @@ def wrong(form: dict[str, str], reader: Any = read_rule) -> dict[str, str]:
     with pytest.raises(FieldErrors) as caught:
         reader(form)
     return caught.value.errors
+
+
+def test_a_rule_that_needs_a_known_mean_asks_for_it_unless_something_else_gives_it():
+    assert list(missing_mean("klucb", {})) == ["best_mean"]
+    assert list(missing_mean("klucb", {"method": "bracket"})) == ["best_mean"]
+    for options in ({"best_mean": 0.5}, {"anchor": {"A": 0.5}}, {"method": "posterior"}):
+        assert missing_mean("klucb", options) == {}
+    for rule in ("ucb1", "ucb1:fit", "sae", "thompson", "klucb:noise=gaussian,sigma=0.5"):
+        assert missing_mean(rule, {}) == {}
 
 
 def test_every_rule_has_a_form_with_all_of_its_parameters() -> None:

@@ -18,6 +18,7 @@ from unbandit.estimators.procedures import (
     Method,
     assumptions,
     check_comparable,
+    without_a_mean,
 )
 from unbandit.formatting import quoted
 from unbandit.instance import Noise
@@ -94,10 +95,7 @@ def read_available(
     references, broken = np.full(shape, NOBODY), np.zeros((shape[0], 2), np.int64)
     assumed, spans = assumptions(rule, anchor, noise), Spans(availability.first, availability.last)
     if isinstance(rule, IndexRule) and not rule.shifts and assumed.anchor == NO_ARM:
-        raise NotIdentifiable(
-            f"{rule.name}: this rule's index does not rise one for one with the mean, so its choices give no gap "
-            f"without one known mean; give {option('best_mean')}, or the mean of any one arm as {option('anchor')}."
-        )
+        raise without_a_mean(rule)
     codes = actions.view(f"u{actions.itemsize}")
     for horizon in np.unique(horizons).tolist():
         rows = np.flatnonzero(horizons == horizon)

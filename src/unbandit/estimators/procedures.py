@@ -276,15 +276,22 @@ def most_pulled(pulls: Counts) -> Marks:
     return marks
 
 
+def without_a_mean(rule: IndexRule, *, counts_only: bool = False) -> NotIdentifiable:
+    """Return the refusal of a rule whose gaps depend on where the means lie, where none is known."""
+    known = f"give {option('best_mean')}, or the mean of any one arm as {option('anchor')}"
+    instead = "" if counts_only else f". If you know none, use {option('method', 'posterior')}"
+    return NotIdentifiable(
+        f"{rule.name}: this rule's index does not rise one for one with the mean, so its choices give no gap without "
+        f"one known mean; {known}{instead}."
+    )
+
+
 def _procedure_2(
     tallies: Tallies, rule: IndexRule, method: Method, horizon: Horizon, assumed: Assumptions, result: Comparison
 ) -> None:
     """Equate the indices of arm and best arm: at the switching rounds, at both sides of them, or from final counts."""
     if not rule.shifts and assumed.anchor == NO_ARM:
-        raise NotIdentifiable(
-            f"{rule.name}: this rule's index does not rise one for one with the mean, so its choices give no gap "
-            f"without one known mean; give {option('best_mean')}, or the mean of any one arm as {option('anchor')}."
-        )
+        raise without_a_mean(rule, counts_only=method == "counts")
     if rule.is_late and tallies.looks is None:
         raise NotIdentifiable(
             f"{rule.name}: what a rule with a delay knew at its decisions is not in these counts.",

@@ -29,6 +29,7 @@ from unbandit.web.fields import collect
 from unbandit.web.forms import (
     ANY_RULE,
     ReadAs,
+    missing_mean,
     read_columns,
     read_context_options,
     read_linear_rule,
@@ -120,6 +121,8 @@ async def _estimate(request: Request) -> Response:
     people = options.pop("population", False)
     if people and rule is None and "rule" not in errors:
         errors["rule"] = "Expected a rule for people, whose numbers are to be found; got none."
+    if rule is not None and not errors and not people:
+        errors |= missing_mean(rule, options)
     if errors:
         return await _show_preview(request, upload, form, errors)
     if people:

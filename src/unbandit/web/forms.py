@@ -18,6 +18,7 @@ from unbandit.contexts.table import CONTEXT_ROLES
 from unbandit.demonstrators import parse_rule, rules
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import FIT, RuleFamily
+from unbandit.demonstrators.index import IndexRule
 from unbandit.demonstrators.rule import Rule
 from unbandit.errors import NotIdentifiable, ParameterError, shell_option
 from unbandit.estimators.arguments import check_numbers
@@ -127,6 +128,20 @@ def read_options(form: Mapping[str, str]) -> dict[str, Any]:
     if errors:
         raise FieldErrors(errors)
     return {key: value for key, value in given.items() if value is not False and (key, value) != ("scale", "known")}
+
+
+def missing_mean(rule: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is wrong with the field of the best mean, where a rule needs one that was left blank."""
+    assumed = rule_or_family(rule)
+    asks = isinstance(assumed, IndexRule) and not assumed.shifts
+    if not asks or not {"best_mean", "anchor"}.isdisjoint(options) or options.get("method") in ("posterior", "naive"):
+        return {}
+    labels = {field.name: field.label for field in MORE}
+    return {
+        "best_mean": "Expected a value: without one known mean the choices of this rule show no gaps. If you know that "
+        f'of another arm, use "{labels["anchor.arm"]}". If you know none, choose "posterior" as "{labels["method"]}". '
+        "Both are under More options."
+    }
 
 
 def _more_anchors(text: str, known: Mapping[str, float]) -> dict[str, float]:

@@ -7,6 +7,11 @@
   if (upload) takeFiles(upload);
   const waiting = document.getElementById("waiting");
   if (waiting) watch(waiting);
+  const back = document.querySelector("button.back");
+  if (back && history.length > 1) {
+    back.hidden = false;
+    back.addEventListener("click", () => history.back());
+  }
   for (const form of document.querySelectorAll("form")) sendOnce(form);
   const settling = document.querySelector("#report-settling + figure");
   if (settling && matchMedia("(prefers-reduced-motion: no-preference)").matches) play(settling);
