@@ -124,7 +124,7 @@ def test_enter_asks_for_the_answer_and_back_brings_the_question(opened, log):
     page.wait_for_selector(ANSWERED)
     if "no-store" in looked.value.headers["cache-control"]:
         pytest.skip("the browser is told to forget the page that it would go back to")
-    page.click("text=Change the question")
+    page.click("button.back")
     page.wait_for_selector("#field-rule")
     assert page.input_value("#field-sigma") == "0.5"
     page.fill("#field-sigma", "0.7")
