@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from unbandit.errors import Notice
+from unbandit.errors import Notice, ParameterError
 from unbandit.formatting import capitalise, number, short_numbers
 from unbandit.tables import Finding, html_table
 
@@ -156,6 +157,14 @@ class Check(Finding):
             for each in said["statistics"]
         )
         return cls(**{**said, "statistics": listed, **{name: tuple(said[name]) for name in ("instead", "failed")}})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Check:
+        """Return the check that `to_json` wrote; refuse anything else."""
+        try:
+            return cls.from_dict(json.loads(text))
+        except (TypeError, ValueError, KeyError):
+            raise ParameterError("expected JSON as Check.to_json writes it.", parameter="text") from None
 
     def to_frame(self) -> polars.DataFrame:
         """Return what was compared, one row per statistic: the log's, and the middle 95% of the simulated ones."""

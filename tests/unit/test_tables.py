@@ -118,6 +118,14 @@ def test_an_estimate_comes_back_from_json(answer: ub.Estimate) -> None:
     assert again.means.shape == again.gaps.shape == (len(answer.demonstrations), len(answer.arms))
 
 
+def test_a_check_comes_back_from_json(answer: ub.Estimate) -> None:
+    again = type(answer.check).from_json(answer.check.to_json())
+    assert again.to_json() == answer.check.to_json()
+    for text in ("{}", "[]", "no JSON", '{"verdict": "fits", "statistics": [], "more": 1}'):
+        with pytest.raises(ub.ParameterError, match="expected JSON"):
+            type(answer.check).from_json(text)
+
+
 def test_a_posterior_comes_back_from_json_with_its_draws() -> None:
     again = ub.Posterior.from_json(DRAWS.to_json())
     assert again.to_json() == DRAWS.to_json()
