@@ -13,9 +13,10 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from unbandit import checks
-from unbandit.contexts.table import LARGEST_FEATURE, ContextParts, Features, collect_contexts
+from unbandit.contexts.table import ALL_OFFERS, LARGEST_FEATURE, NO_CHOICE, ContextParts, Features, collect_contexts
 from unbandit.errors import Notice, ParameterError
 from unbandit.files import write_table
+from unbandit.formatting import counted
 from unbandit.log.formats import open_bytes, sources_of
 from unbandit.log.frames import FrameSource, is_frame
 from unbandit.log.labels import given_arms, numbered
@@ -165,6 +166,9 @@ class ContextLog(Tabular):
             text = f"expected numbers that rise from 0 to {len(values)}, one offer or more in every round."
             raise ParameterError(text, parameter="offsets")
         lengths = np.diff(ends)
+        if (lengths == 1).all():
+            parameter = "features" if offsets is None else "offsets"
+            raise ParameterError(NO_CHOICE, parameter=parameter, remedy=ALL_OFFERS)
         choices = _integers("chosen", chosen)
         if choices.shape != lengths.shape or (choices < 0).any() or (choices >= lengths).any():
             text = f"expected {lengths.size} positions, each among the offers of its round; got others."
@@ -202,9 +206,9 @@ class ContextLog(Tabular):
         return len(self.demonstrations)
 
     def __repr__(self) -> str:
-        many = "" if len(self) == 1 else "s"
-        what = f"{self.rounds} rounds, {len(self.arms)} arms, {len(self.feature_names)} features"
-        return f"<ContextLog: {len(self)} demonstration{many}, {what}>"
+        counts = {"round": self.rounds, "arm": len(self.arms), "feature": len(self.feature_names)}
+        what = ", ".join(counted(count, name) for name, count in counts.items())
+        return f"<ContextLog: {counted(len(self), 'demonstration')}, {what}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ContextLog):

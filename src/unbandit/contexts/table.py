@@ -3,6 +3,7 @@
 Columns, labels, rounds and files are read by the reader of plain logs (`log/reader.py`), with the same refusals.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,10 +13,19 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
-from unbandit.log.columns import ROLES, column_notices, find_columns, is_count_like, naming, role_of
-from unbandit.log.labels import Integers, LabelColumn, Refuse, listed
+from unbandit.log.columns import (
+    ROLES,
+    column_notices,
+    find_columns,
+    is_count_like,
+    is_time_like,
+    naming,
+    role_of,
+    separator_remedy,
+)
+from unbandit.log.labels import Integers, LabelColumn, Refuse, is_number, listed
 from unbandit.log.numbers import RoundColumn
-from unbandit.log.reader import Collection, Reader, batches_of, in_demonstration, in_order, label_notices, offsets_of
+from unbandit.log.reader import Collection, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.rewards import TRUTHS, DecimalMarks, Rewards, numbers_of, words_of
 from unbandit.log.rounds import moved, places_by_round, places_by_time
 from unbandit.log.sources import ROWS, Arms, Columns, Source, check_alike, source_notices
@@ -31,6 +41,9 @@ MOST_CELLS = 50_000_000  # offers times features and what else is held of an off
 OTHER_CELLS = 4  # of an offer besides its features
 ROUNDS_AT_ONCE = 100_000  # that are looked through for an arm that is offered twice
 LARGEST_FEATURE = 1e100  # of which a computer can hold sums of products
+NO_CHOICE = "expected rounds with several offers; every round has one offer, so nothing was chosen between."
+ALL_OFFERS = "Export all offers of a round, not the chosen ones alone."
+GROUPED_NUMBER = re.compile(r"[+-]?[0-9]{1,3}([, '\u00a0\u202f][0-9]{3})+([.][0-9]+)?")
 
 
 class ContextParts(NamedTuple):
@@ -50,6 +63,8 @@ class ContextParts(NamedTuple):
 
 class FeatureColumn:
     """Column of a feature, read batch by batch: a finite number in every row, or true and false as 1 and 0."""
+
+    fill = "Fill it in, or remove the whole round: a learner that chose saw a number."
 
     def __init__(self, name: str, role: str = "feature", most: int | None = None) -> None:
         self.name, self._role = name, role
@@ -75,7 +90,7 @@ class FeatureColumn:
             blank = value is None or (isinstance(value, str) and not value.strip())
             got = "a blank cell" if blank else f'"{value}"' if isinstance(value, str) else str(value)
             text = f"expected a number for a {self._role}, up to {LARGEST_FEATURE:g}; got {got}."
-            raise refuse(text, row=row + 1, column=self.name, value=value, remedy=self._remedy(blank))
+            raise refuse(text, row=row + 1, column=self.name, value=value, remedy=self._remedy("" if blank else value))
         self._batches.append(values)
         if self._room is not None:
             self._room -= values.size
@@ -83,9 +98,17 @@ class FeatureColumn:
                 most = sum(batch.size for batch in self._batches) + self._room
                 raise too_many_offers(refuse, most)
 
-    def _remedy(self, blank: bool = False) -> str:
-        if blank:
-            return "Fill it in, or remove the whole round: a learner that chose saw a number."
+    def _remedy(self, value: object = None) -> str:
+        """Say what to do about a cell: one without a number, one too large, one with marks in it, or a category."""
+        written = "categories" if value is None else str(value).strip()
+        if written.lower() in ("", "nan", "na", "n/a", "null", "none"):
+            return self.fill
+        if GROUPED_NUMBER.fullmatch(written):
+            return f"Write it without marks of thousands: {re.sub(r'[^0-9.+-]', '', written)}."
+        if is_number(written) or written.lower().lstrip("+-") in ("inf", "infinity"):
+            return "Correct it: a learner cannot compute with a number like this."
+        if written[0].isdecimal():
+            return "Write the number alone, without a unit or other marks."
         return "Write categories as columns of 0 and 1, as the learner did."
 
     def values(self) -> NDArray[np.float64]:
@@ -124,8 +147,14 @@ class ChosenColumn(FeatureColumn):
         self._marks.check()
         return np.concatenate(self._marked)
 
-    def _remedy(self, blank: bool = False) -> str:
+    def _remedy(self, value: object = None) -> str:
         return f"Mark the chosen offer with 1, the others with 0, or name another column with {naming('chosen')}."
+
+
+class AskedColumn(FeatureColumn):
+    """Column of a feature in a table of contexts whose values are asked for."""
+
+    fill = "Fill it in: a context needs a number for every feature."
 
 
 class ContextTable:
@@ -184,14 +213,22 @@ def collect_contexts(
     mark = None if layout.chosen is None else ChosenColumn(layout.chosen)
     also = [*numbers, *([] if mark is None else [mark])]
     check_alike(sources, [*reader.columns(), *(column.name for column in also)])
-    table = Collection(sources, reader, rows, also)
+    try:
+        table = Collection(sources, reader, rows, also)
+    except LogError as error:
+        if mark is None or error.column is None or error.column != reader.name.get("round"):
+            raise
+        raise error.at(remedy=_numbering(layout.rest, error.column)) from None
     reader.refuse_data_as_names(sources[0])
     known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     notices = source_notices(sources) + layout.notices() + layout.unread(reader.columns())
     notices += label_notices(present, demonstrations)
     arranged = _arranged_rounds if mark is None else _arranged_offers
-    order, bounds, lengths, timed = arranged(table, demonstrations)
+    try:
+        order, bounds, lengths, timed = arranged(table, demonstrations)
+    except LogError as error:
+        raise error.at(remedy=f"{error.remedy}{_other_readings(reader, layout, demonstrations)}") from None
     numbered = table.rounds is not None and not table.rounds.form
     reader.refuse_lone_rows(table.refuse, lengths, numbered=numbered)
     values = np.empty((order.size, len(numbers)))
@@ -209,6 +246,9 @@ def collect_contexts(
         chosen, codes = codes, np.tile(np.arange(count), codes.size)
         values, offsets = np.repeat(values, count, axis=0), np.arange(chosen.size + 1) * count
     else:
+        if (np.diff(bounds) == 1).all():
+            remedy = f"{ALL_OFFERS} If all arms share the features of a row, say so with {naming('chosen', '')}."
+            raise table.refuse(NO_CHOICE, remedy=remedy)
         offsets = bounds
         chosen = _chosen_offers(table, mark, order, bounds, demonstrations)
         _refuse_twins(table, codes, arm_names, order, bounds)
@@ -225,6 +265,35 @@ def collect_contexts(
     return ContextParts(
         values, offsets, chosen, arm_names, codes, names, starts, demonstrations, notices + timed, rewards
     )
+
+
+def _numbering(names: Sequence[str], column: str) -> str:
+    """Say how rounds of several offers are numbered, and which column has times instead."""
+    remedy = "Number the rounds 1, 2, ... in the order in which they were played, with one number for all offers of a "
+    times = [name for name in names if is_time_like(name) and name != column]
+    return remedy + (
+        "round." if not times else f"round; or put them in order by time with {naming('round', times[0])}."
+    )
+
+
+def _other_readings(reader: Reader, layout: ContextTable, demonstrations: Sequence[str]) -> str:
+    """Say how else a table may be read of which the rounds are wrong: as one log, or with a row for each offer."""
+    remedy = ""
+    if len(demonstrations) > 1 and "demonstration" not in layout.named:
+        keys = reader.name["demonstration"].strip()
+        remedy = f' "{keys}" was read as the demonstration: if all rows are one log, say so with '
+        remedy += f"{naming('demonstration', '')}."
+    if layout.chosen is None and _is_mark(arm := reader.name["arm"]):
+        remedy += f' "{arm}" was read as the arm. If every row is an offer, and "{arm}" marks the chosen one, the '
+        remedy += f'column of arms is missing: add one "arm", or name it with {naming("arm")}.'
+    elif layout.chosen is None:
+        remedy += f" If every row is an offer, name the column that marks the chosen one with {naming('chosen')}."
+    return remedy
+
+
+def _is_mark(name: str) -> bool:
+    """Return whether a column may mark the chosen offer, by its name."""
+    return "".join(filter(str.isalpha, name.lower())) in CHOSEN_NAMES
 
 
 def holds_offers(source: Source) -> bool:
@@ -262,6 +331,7 @@ def _feature_columns(source: Source, features: Features) -> list[str]:
         if len(exact) != 1:
             text = f'expected a column "{name}" among the features; the table has {listed(source.names)}.'
             near = checks.did_you_mean(name, source.names) or f"Name columns of it with {option('features')}."
+            near = separator_remedy(source.names) or near
             raise source.refuse(text, column=name, value=name, remedy=near)
         if exact[0] in found:
             text = f'expected each feature once; got "{name}" twice.'
@@ -285,7 +355,7 @@ def _chosen_column(source: Source, names: Sequence[str], columns: Mapping[str, s
             raise source.refuse(text, column=given, value=given, remedy=f"Name one of these with {naming('chosen')}.")
         return found[0]
     free = [name for name in names if name.strip() not in {each.strip() for each in columns.values()}]
-    marks = [name for name in free if "".join(filter(str.isalpha, name.lower())) in CHOSEN_NAMES]
+    marks = list(filter(_is_mark, free))
     marks = [name for name in marks if name.strip() == "chosen"] or marks
     others = [name for name in names if name not in marks]
     if not marks or not (columns.get("arm") or any(role_of(name) == "arm" for name in others)):
@@ -309,11 +379,7 @@ def _arranged_rounds(table: Collection, demonstrations: Sequence[str]) -> Arrang
         places, notice = places_by_time(table, table.rounds)
         notices = (notice,)
     else:
-        try:
-            by_round, _ = places_by_round(table, offsets_of(lengths), demonstrations, True)
-        except LogError as error:
-            offered = f"If every row is an offer, name the column that marks the chosen one with {naming('chosen')}."
-            raise error.at(remedy=f"{error.remedy} {offered}") from None
+        by_round, _ = places_by_round(table, offsets_of(lengths), demonstrations, True)
         places = np.arange(table.codes.size) if by_round is None else by_round
     order = moved(np.arange(places.size), places)
     return order, np.arange(places.size + 1), lengths, notices
@@ -396,10 +462,22 @@ def _refuse_twins(table: Collection, codes: Integers, arms: Sequence[str], order
 
 
 def read_features(sources: Sequence[Source], features: Sequence[str], rows: int = ROWS) -> NDArray[np.float64]:
-    """Read columns of features alone: (rows, features)."""
-    numbers = [FeatureColumn(name) for name in _feature_columns(sources[0], list(features))]
-    check_alike(sources, [column.name for column in numbers])
-    for batch in batches_of(sources, [column.name for column in numbers], rows):
+    """Read a table of contexts, with the features of a log by name: (rows, features)."""
+    first = sources[0]
+    there = {name.strip() for name in first.names}
+    if missing := [name for name in features if name not in there]:
+        text = f"expected every feature of the log in the table of contexts; it has no {listed(missing)}."
+        remedy = separator_remedy(first.names) or "Add the column: a context needs a number for every feature."
+        raise first.refuse(text, column=missing[0], value=missing[0], remedy=remedy)
+    numbers = [AskedColumn(name) for name in _feature_columns(first, list(features))]
+    names = [column.name for column in numbers]
+    check_alike(sources, names)
+    is_empty = True
+    for batch in (batch for source in sources for batch in source.batches(names, rows)):
+        is_empty = False
         for column in numbers:
             column.read(batch.refuse, batch.columns[column.name])
+    if is_empty:
+        text = "expected one row per context; the table of contexts has none."
+        raise first.refuse(text, remedy="Write a row of features for each context.")
     return np.column_stack([column.values() for column in numbers])

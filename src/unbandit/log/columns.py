@@ -173,6 +173,7 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
             remedy = f"Did you mean {naming('arm', near)}?"
         if len(names) == 1 or any(map(may_be_data, names)):
             remedy += f" If the first row is data and not the names of columns, read the file with {_NO_HEADER}."
+        remedy = separator_remedy(names) or remedy
         raise refuse(text, column="arm", remedy=remedy)
     # Rounds make it a log of choices, whatever else is counted beside them, unless pulls were asked for by name; times
     # that nobody asked for do not.
@@ -180,6 +181,13 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
         is_dated = "round" not in named and is_time_like(names[found["round"][0]])
         del found["round" if named.get("pulls") or is_dated else "pulls"]
     return {role: found[role] for role in ROLES if role in found}
+
+
+def separator_remedy(names: Sequence[str]) -> str | None:
+    """Say what to do about a table whose only name has bars, which divide columns elsewhere; None for others."""
+    if len(names) != 1 or "|" not in names[0]:
+        return None
+    return 'Columns are read as separated by commas, semicolons or tabs: replace "|" by one of these.'
 
 
 def _positions(role: str, name: str, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:

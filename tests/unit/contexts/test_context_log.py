@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import unbandit as ub
+from unbandit.contexts.result import estimate_contexts
 
 LONG = """round,arm,chosen,price,age
 1,A,0,3.0,31
@@ -110,9 +111,12 @@ def changed(row, **cells):
         (changed(2, chosen="B"), 2, "chosen", "expected a number for a mark"),
         (changed(2, arm="A"), 2, None, 'round 1; got "A" twice'),
         (changed(3, price=""), 3, "price", "got a blank cell"),
-        (changed(3, price="nan"), 3, "price", "expected a number for a feature"),
+        (changed(3, price="nan"), 3, "price", 'a number for a feature, up to 1e+100; got "nan". Fill it in'),
+        (changed(3, price="-inf"), 3, "price", 'got "-inf". Correct it'),
+        (changed(3, price="1,234.5"), 3, "price", "without marks of thousands: 1234.5."),
+        (changed(3, price="3 USD"), 3, "price", "Write the number alone"),
         (changed(4, age="old"), 4, "age", 'got "old". Write categories as columns of 0 and 1'),
-        (changed(4, age="1e200"), 4, "age", "up to 1e"),
+        (changed(4, age="1e200"), 4, "age", 'up to 1e+100; got "1e200". Correct it'),
         (changed(4, arm=""), 4, "arm", "expected an arm"),
         (LONG.replace("3,", "4,"), 5, "round", "expected round 3 after round 2; got 4"),
         (LONG.replace("\n1,", "\n9,"), 3, "round", "expected rounds from 0 or 1"),
@@ -147,6 +151,42 @@ def test_columns_are_named_or_refused():
         ub.LogError, match='expected one column that marks the chosen offer; got "selected" and "picked"'
     ):
         read(LONG.replace("chosen,price", "selected,picked"), ["age"])
+
+
+def test_a_log_of_the_chosen_offers_alone_is_refused():
+    frame = pl.read_csv(LONG.encode())
+    alone = frame.filter(pl.col("chosen") == 1)
+    with pytest.raises(ub.LogError, match=r"nothing was chosen between. Export all offers.*\{'chosen': ''\}"):
+        read(alone.write_csv())
+    assert read(alone.write_csv(), columns={"chosen": ""}).rounds == 3
+    some = frame.filter((pl.col("round") > 1) | (pl.col("chosen") == 1))
+    assert np.diff(read(some.write_csv()).offsets).tolist() == [1, 2, 3]
+    for given in ({"features": np.ones((3, 1, 2))}, {"features": np.ones((3, 2)), "offsets": [0, 1, 2, 3]}):
+        with pytest.raises(ub.ParameterError, match="nothing was chosen between"):
+            ub.ContextLog.from_arrays(chosen=[0, 0, 0], **given)
+
+
+def test_a_remedy_fits_what_is_wrong_with_the_columns():
+    text = LONG.replace("\n1,", "\na,")
+    with pytest.raises(ub.LogError, match=r'got "a". Number the rounds 1, 2, ') as caught:
+        read(text)
+    assert "ignore" not in str(caught.value)
+    timed = pl.read_csv(text.encode()).with_columns(timestamp=pl.lit("2026-01-01T00:00:00Z")).write_csv()
+    with pytest.raises(ub.LogError, match=r"by time with columns=\{'round': 'timestamp'\}"):
+        read(timed)
+    frame = pl.read_csv(LONG.encode())
+    with pytest.raises(ub.LogError, match=r'"chosen" was read as the arm.*column of arms is missing'):
+        read(frame.drop("arm").write_csv())
+    users = frame.with_columns(user_id=pl.format("u{}", "round")).write_csv()
+    with pytest.raises(
+        ub.LogError, match=r'"user_id" was read as the demonstration.*columns=\{\'demonstration\': \'\'\}'
+    ):
+        read(users)
+    assert read(users, columns={"demonstration": ""}) == read(LONG)
+    with pytest.raises(ub.LogError, match="separated by commas, semicolons or tabs"):
+        read(LONG.replace(",", "|"))
+    with pytest.raises(ub.LogError, match="separated by commas, semicolons or tabs"):
+        ub.ActionLog.from_bytes(b"round|arm\n1|A\n2|B\n")
 
 
 @pytest.mark.parametrize(
@@ -195,3 +235,18 @@ def test_an_arm_offered_twice_is_found_wherever_it_is(monkeypatch):
     with pytest.raises(ub.LogError, match='round 3; got "A" twice') as caught:
         read(LONG.replace("3,B,0", "3,A,0"))
     assert caught.value.row == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("price\n1\n", "table of contexts; it has no age. Add the column"),
+        ("price,age\n1,\n", "got a blank cell. Fill it in: a context needs a number for every feature."),
+        ("price,age\n", "expected one row per context; the table of contexts has none."),
+    ],
+)
+def test_a_table_of_contexts_is_refused_in_its_own_words(tmp_path, text, said):
+    (tmp_path / "contexts.csv").write_text(text)
+    with pytest.raises(ub.LogError) as refused:
+        estimate_contexts(read(LONG), "linucb", sigma=1.0, predict=tmp_path / "contexts.csv")
+    assert said in str(refused.value)
