@@ -6,7 +6,7 @@ is nearly exact for cuts and falls short for choices by chance; that of the assu
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,29 +26,33 @@ OWN_WEIGHT, RANDOM_WEIGHT = 0.5, 0.1  # of rivals of the rule's own kind togethe
 CONFIRMED = 3  # rivals whose evidence is computed by particles, before a rule is said not to fit
 MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of the part that is checked
 PARTICLES = 500  # of a cloud for a part
-FEATURE_MISSING = "A feature that the learner used may be missing as well."
+OTHER_BATCHES = (5, 10, 20, 50, 100)  # rounds after which a rival takes up rewards
+MOST_FEATURES = 10  # of which each is left out in turn
+FEATURE_MISSING = "A feature that the learner used may be missing as well, or coefficients may have changed over time."
 NOTED = ("fits", "fitted")  # codes of notes that are no warnings
 CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still be named
 
 
 def check_record(
-    record: ChoiceRecord, name: str, *, sigma: float, prior: float, log_evidence: float, seed: int
-) -> Check:
+    record: ChoiceRecord, name: str, *, sigma: float, prior: float, log_evidence: float, seed: int,
+    names: Sequence[tuple[str, str | None]] = (),
+) -> Check:  # fmt: skip
     """Compare a rule's evidence with that of rivals, on the first part of a long record.
 
-    `log_evidence` is that of the choices, given the known rewards; those count where a rival has other noise.
+    `log_evidence` is that of the choices, given the known rewards; those count where a rival has other noise. `names`
+    are the feature and the arm of every coefficient.
     """
-    part = _part(record)
+    part = first_part(record)
     if part is not record:
         approximation = approximate(part, path_of(part, sigma=sigma, prior=prior))
         log_evidence = run_clouds(approximation, particles=PARTICLES, clouds=2, seed=seed).log_evidence[0]
-    rivals = _rivals(part, name, sigma, prior)
+    rivals = _rivals(part, name, sigma, prior, names)
     evidences = np.array([rough_evidence(each, noise, prior) for _, each, noise, _ in rivals])
-    names = [*(text for text, *_ in rivals), "a choice at random"]
+    said = [*(text for text, *_ in rivals), "a choice at random"]
     log_weights = np.log([*(weight for *_, weight in rivals), RANDOM_WEIGHT])
     values = np.append(evidences, -float(np.log(np.diff(part.offsets)).sum()))
     own = log_rewards(part, sigma, prior)
-    by_rewards = np.array([*(log_rewards(part, noise, prior) - own for _, _, noise, _ in rivals), 0.0])
+    by_rewards = np.array([*(log_rewards(each, noise, prior) - own for _, each, noise, _ in rivals), 0.0])
     values += by_rewards
     p_value = _bound(log_weights + values - log_evidence)
     if p_value <= DOES_NOT_FIT:  # an approximation may fail: what counts is confirmed by particles
@@ -61,13 +65,13 @@ def check_record(
     rounds = record.chosen.size
     choices = f"all {rounds:,} choices" if part is record else f"the first {part.chosen.size:,} of {rounds:,} choices"
     compared = (
-        f"The probability of {choices} under the rule was compared with that under {len(names)} others: the same rule "
-        "with other numbers or other noise, other rules, and a choice at random."
+        f"The probability of {choices} under the rule was compared with that under {len(said)} others: the same rule "
+        "with other numbers or noise, in batches, with other features; other rules; and a choice at random."
     )
     if p_value > DOES_NOT_FIT:
         return Check("fits", p_value=p_value, reason=compared, checked=1)
     order = np.argsort(-values)
-    instead = tuple(names[at] for at in order if values[at] > values.max() - CLOSE)
+    instead = tuple(said[at] for at in order if values[at] > values.max() - CLOSE)
     reason = f"{instead[0]} makes {choices} {times(values.max() - log_evidence)} times as probable. {compared}"
     return Check("does not fit", p_value=p_value, reason=reason, instead=instead, checked=1, failed=("1",))
 
@@ -113,7 +117,7 @@ def by_chance_notice(check: Check, rule: str, several: int) -> Notice:
     return Notice("fits", text)
 
 
-def _part(record: ChoiceRecord) -> ChoiceRecord:
+def first_part(record: ChoiceRecord) -> ChoiceRecord:
     """Return the first part of a record that is too long to be checked."""
     work = np.cumsum(np.diff(record.offsets)) * record.vectors.shape[1] ** 2
     rounds = max(int(np.searchsorted(work, MOST_WORK)), 1)
@@ -126,7 +130,7 @@ def _part(record: ChoiceRecord) -> ChoiceRecord:
 
 
 def _rivals(
-    record: ChoiceRecord, name: str, sigma: float, prior: float
+    record: ChoiceRecord, name: str, sigma: float, prior: float, names: Sequence[tuple[str, str | None]]
 ) -> Sequence[tuple[str, ChoiceRecord, float, float]]:
     """Return what else may have made the record: words, how it chooses, the noise, and its weight."""
     labels = {UCB: "linucb:alpha", THOMPSON: "lints:v", GREEDY: "lin-epsilon-greedy:epsilon",
@@ -140,9 +144,31 @@ def _rivals(
     own = [each for each in own if record.kind != GREEDY or each < 1]
     rivals = [(f"{labels[record.kind]}={number(each, 3)}", replace(record, strength=each), sigma) for each in own]
     rivals += [(f"{name} with sigma {number(factor * sigma, 3)}", record, factor * sigma) for factor in OTHER_NOISE]
+    rivals += [(f"{name} {how}", each, sigma) for how, each in _learning_otherwise(record, names)]
     others = [
         (f"{labels[kind]}={number(each, 3)}", replace(record, kind=kind, strength=each), sigma)
         for kind, values in strengths.items() if kind != record.kind for each in values
     ]  # fmt: skip
     weights = [OWN_WEIGHT / len(rivals)] * len(rivals) + [(1 - OWN_WEIGHT - RANDOM_WEIGHT) / len(others)] * len(others)
     return [(*each, weight) for each, weight in zip(rivals + others, weights, strict=True)]
+
+
+def _learning_otherwise(
+    record: ChoiceRecord, names: Sequence[tuple[str, str | None]]
+) -> Iterator[tuple[str, ChoiceRecord]]:
+    """Yield the same rule learning in batches (or not), without one of its features, or with an intercept."""
+    rounds = np.arange(record.chosen.size)
+    if np.array_equal(record.known, rounds):
+        for size in OTHER_BATCHES:
+            yield f"in batches of {size} rounds", replace(record, known=rounds // size * size)
+    elif record.known.size > 1:
+        yield "without batch and delay", replace(record, known=rounds)
+    features = list(dict.fromkeys(feature for feature, _ in names))
+    if not 1 < len(features) <= MOST_FEATURES:
+        return
+    for feature in features:
+        columns = [at for at, (each, _) in enumerate(names) if each == feature]
+        yield f'without the feature "{feature}"', replace(record, vectors=np.delete(record.vectors, columns, axis=1))
+    if names[0][1] is None and np.ptp(record.vectors, axis=0).all():
+        ones = np.ones((len(record.vectors), 1))
+        yield "with an intercept", replace(record, vectors=np.hstack((record.vectors, ones)))

@@ -11,7 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from unbandit.contexts.clouds import PathClouds, run_clouds
-from unbandit.contexts.expectation import Approximation, ChoiceRecord, approximate, path_of, readings, rough_evidence
+from unbandit.contexts.expectation import (
+    Approximation,
+    ChoiceRecord,
+    approximate,
+    log_rewards,
+    path_of,
+    readings,
+    rough_evidence,
+)
 from unbandit.errors import NotIdentifiable
 from unbandit.fit import FittedNumber
 from unbandit.formatting import number
@@ -22,6 +30,9 @@ FARTHEST, CELLS = 60.0, 24  # the grid reaches so many times beyond the usual nu
 COUNTS = 9.0  # nats below the largest evidence up to which a value counts
 NODES = 9  # values at which clouds compute the evidence
 FEWEST = 250  # particles of a cloud at one of them
+WIDER = (3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0)  # times the prior's deviation
+CLEARLY = 3.0  # nats by which a wider prior must explain a log better
+COARSELY = 4  # of the grid of a number that is fitted, every so many
 
 
 def fit_strength(
@@ -71,6 +82,30 @@ def fit_strength(
     weights /= weights.sum()
     best = int(evidences.argmax())
     return _mixed(found, weights, nodes, share, seed), approximations[best], _number(name, nodes, weights, level)
+
+
+def wider_prior(record: ChoiceRecord, sigma: float, prior: float, *, fitted: bool) -> float | None:
+    """Return a wider deviation of coefficients beforehand, if that makes the choices clearly more probable.
+
+    If the rule's number is `fitted`, it may be any.
+    """
+
+    def evidence(deviation: float) -> float:
+        strengths = _grid(record, sigma, deviation)[::COARSELY] if fitted else np.array([record.strength])
+        found = max(rough_evidence(replace(record, strength=float(each)), sigma, deviation) for each in strengths)
+        return found + log_rewards(record, sigma, deviation)
+
+    tried, values = [prior], [evidence(prior)]
+    for times in WIDER:
+        tried.append(times * prior)
+        values.append(evidence(tried[-1]))
+        if math.isfinite(values[-2]) and values[-1] <= values[-2]:
+            break
+    best = int(np.argmax(values))
+    if not values[best] > values[0] + CLEARLY:
+        return None
+    wider = min(best + 1, len(values) - 1)  # one that is too wide does less harm than one that is too narrow
+    return tried[wider if values[wider] > values[best] - CLEARLY else best]
 
 
 def _grid(record: ChoiceRecord, sigma: float, prior: float) -> Numbers:

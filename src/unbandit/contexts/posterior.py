@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unbandit import checks
-from unbandit.contexts.check import check_notice, check_record
+from unbandit.contexts.check import check_notice, check_record, first_part
 from unbandit.contexts.clouds import PathClouds, particles_for, run_clouds
 from unbandit.contexts.design import Design
 from unbandit.contexts.expectation import (
@@ -26,7 +26,7 @@ from unbandit.contexts.expectation import (
     step_of,
 )
 from unbandit.contexts.log import ContextLog
-from unbandit.contexts.parameters import fit_strength
+from unbandit.contexts.parameters import fit_strength, wider_prior
 from unbandit.contexts.rule import LinearRule, checked_contexts, linear_rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.demonstrators.rule import guess_notice
@@ -245,7 +245,8 @@ def context_posterior(
     sigma
         Standard deviation of a reward around its expectation `x' theta`.
     prior
-        Standard deviation of every coefficient beforehand, around 0.
+        Standard deviation of every coefficient beforehand, around 0. A notice says if a wider one makes the choices
+        clearly more probable.
     particles
         Of each of four clouds; by default 1,500 to 4,000, fewer for a longer record; a third as many for `LinTS` and
         `LinSoftmax`, and up to four times as many for `LinEpsilonGreedy`.
@@ -302,14 +303,32 @@ def context_posterior(
     fit = UNCHECKED
     if check:
         fit = interruptible(
-            lambda: check_record(record, str(rule_at), sigma=sigma, prior=prior, log_evidence=evidence, seed=seed)
+            lambda: check_record(
+                record, str(rule_at), sigma=sigma, prior=prior, log_evidence=evidence, seed=seed, names=design.names
+            )
         )
     answer = _answer(found, approximation, log, str(given), design, sigma, prior, level, seed)
     said = (fitted_notice(fitted, level),) if fitted else ()
     guessed = guess_notice(given, given.guessed, can_fit=True) if isinstance(given, LinearRule) else []
     in_proportion = None if fitted or rule_at.kind == GREEDY or log.rewards is not None else rule_at.tuning
-    notices = (*check_notice(fit, str(rule_at), in_proportion), *guessed, *answer.notices, *_rounded(record), *said)
+    checked = check_notice(fit, str(rule_at), in_proportion)
+    if check:
+        part = first_part(record)
+        wider = interruptible(lambda: wider_prior(part, sigma, prior, fitted=family is not None))
+        checked += [] if wider is None else [_narrow_prior(prior, wider, rule_at.tuning)]
+    notices = (*checked, *guessed, *answer.notices, *_rounded(record), *said)
     return replace(answer, check=fit, fitted=fitted, notices=notices)
+
+
+def _narrow_prior(prior: float, wider: float, tuning: str) -> Notice:
+    """Say that coefficients seem to be larger than was assumed beforehand."""
+    text = (
+        f"The choices are clearly more probable if coefficients may be larger than assumed: deviation "
+        f"{number_text(wider)} instead of {number_text(prior)}. As it is, they are drawn towards 0. If they may be so "
+        f"large, give {option('prior', f'normal:deviation={number_text(wider)}')}; otherwise {tuning} or another "
+        "number of the rule may be wrong."
+    )
+    return Notice("narrow-prior", text)
 
 
 def _refuse(log: ContextLog) -> None:

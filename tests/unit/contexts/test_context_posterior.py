@@ -10,6 +10,7 @@ from unbandit.contexts.check import check_notice, check_record
 from unbandit.contexts.clouds import run_clouds
 from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of
 from unbandit.contexts.posterior import _record
+from unbandit.contexts.rule import parse_rule
 from unbandit.kernels.linear import PathSites, PathTwist, solve_path
 from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
 
@@ -359,3 +360,31 @@ def test_clouds_of_choices_by_chance_have_fewer_particles():
     logs = [(rule.demonstrate(value, contexts, seed=5), rule) for rule in rules]
     found = [ub.context_posterior(log, rule, sigma=0.5, check=False) for log, rule in logs]
     assert [each.particles for each in found] == [4_000, 1_333, 1_333, 16_000]
+
+
+@pytest.mark.parametrize("text", ["linucb:alpha=1", "linucb:alpha=fit", "lints:v=0.5"])
+def test_coefficients_far_above_the_prior_are_named(text):
+    contexts = np.random.default_rng(3).normal(size=(150, 4, 2))
+    made = parse_rule(text.replace("fit", "1")).demonstrate(
+        ub.ContextInstance([20.0, -10.0], sigma=0.5), contexts, seed=3
+    )
+    told = {each.code: each.text for each in ub.context_posterior(made, text, sigma=0.5, particles=100).notices}
+    assert "drawn towards 0" in told["narrow-prior"]
+    wide = ub.context_posterior(made, text, sigma=0.5, prior=20.0, particles=100)
+    assert "narrow-prior" not in {each.code for each in wide.notices}
+
+
+def test_batches_and_features_that_the_learner_did_not_have_are_named():
+    contexts, value = np.random.default_rng(3).normal(size=(300, 4, 2)), ub.ContextInstance([1.0, -0.5], sigma=0.5)
+    batched = ub.LinTS(v=0.5, batch=20).demonstrate(value, contexts, seed=3)
+    found = ub.context_posterior(batched, ub.LinTS(v=0.5), sigma=0.5, particles=100).check
+    assert (found.verdict, found.instead[0][-23:]) == ("does not fit", "in batches of 20 rounds")
+    own = ub.context_posterior(batched, ub.LinTS(v=0.5, batch=20), sigma=0.5, particles=100).check
+    assert own.verdict == "fits"
+    plain = ub.LinUCB(alpha=1).demonstrate(value, contexts, seed=3)
+    more = np.concatenate([contexts, 3 * np.random.default_rng(4).normal(size=(300, 4, 1))], axis=2)
+    log = ub.ContextLog.from_arrays(more, plain.chosen)
+    record = _record(ub.LinUCB(alpha=1).design(log), ub.LinUCB(alpha=1))
+    names = [("x1", None), ("x2", None), ("x3", None)]
+    surplus = check_record(record, "linucb", sigma=0.5, prior=1.0, log_evidence=-1e9, seed=1, names=names)
+    assert 'linucb without the feature "x3"' in surplus.instead
