@@ -116,10 +116,15 @@ def test_a_report_shows_coefficients_and_whether_the_rule_fits(unbandit, refused
         assert said in page
     assert "All rewards are hidden" in page
     assert "The choices show" in done.out
-    assert "--truth: expected without --features" in refused(2, "report", "log.csv", *FEATURES, "--truth", "truth.csv")
+    assert "--truth: cannot be used with --features" in refused(
+        2, "report", "log.csv", *FEATURES, "--truth", "truth.csv"
+    )
     wrong = ("--rule", "lin-epsilon-greedy:epsilon=0.99", "--sigma", "0.5", "--features", "x1,x2", "--particles", "200")
     assert unbandit("report", "log.csv", *wrong, "--strict").code == 4
-    assert "does not fit" in Path("report.html").read_text()
+    page = Path("report.html").read_text()
+    assert "The rule does not fit the choices, so the coefficients cannot be relied on." in page
+    assert "Other rules or other numbers make these choices far more probable." in page
+    assert "check all rules" not in page
 
 
 def test_every_demonstration_is_a_learner_of_its_own(unbandit, refused):
@@ -158,7 +163,10 @@ def test_offers_of_a_log_are_played_again(unbandit, refused):
         (("--rule", "linucb"), "--features x1,x2"),
         (("--rule", "linucb:fit", "--features", "x1,x2", "--sigma", "1"), "give alpha a value"),
         (("--rule", "linucb", "--features", "x1"), "--sigma"),
-        ((*FEATURES, "--best-mean", "1"), "--best-mean: expected without it with --features"),
+        ((*FEATURES, "--best-mean", "1"), "--best-mean: cannot be used with --features. Leave it out"),
+        ((*FEATURES, "--sensitivity"), "--sensitivity: cannot be used with --features. Compare answers"),
+        ((*FEATURES, "--bernoulli"), "give --sigma instead: for clicks it is about the root of p (1 - p), such as 0.3"),
+        (("--rule", "linucb:lambda=1", "--features", "x1,x2", "--sigma", "1"), '"lambda" is called "ridge" here.'),
         ((*FEATURES, "--method", "bracket"), "--method: expected posterior"),
         ((*FEATURES, "--prior", "normal:mean=1"), "around 0"),
         ((*FEATURES, "--follow"), "--follow"),
@@ -181,7 +189,10 @@ def test_what_cannot_be_estimated_is_refused(refused, arguments, said):
         (("--rule", "linucb"), "--theta: expected the coefficients of linucb"),
         (("--rule", "linucb", "--theta", "1;2"), "--theta: expected the coefficients"),
         (("--rule", "linucb:disjoint=true", "--theta", "1,2"), "one list per arm"),
-        (("--rule", "linucb", "--theta", "1", "--means", "1,2"), "--means: expected without it with linucb"),
+        (
+            ("--rule", "linucb", "--theta", "1", "--means", "1,2"),
+            "--means: cannot be used with linucb. Give coefficients with --theta",
+        ),
         (("--rule", "linucb", "--theta", "1", "--device", "cuda"), "not played on a GPU"),
         (("--rule", "ucb", "--theta", "1", "--means", "1,2"), "--theta: expected only with a rule"),
         (("--rule", "linucb:disjoint=true", "--theta", "1;2", "--arms", "3"), "--arms: expected 2"),

@@ -28,6 +28,19 @@ PLAIN = {
 }  # fmt: skip
 """Options of `estimate` for logs without contexts, each with its default."""
 
+CLICKS = "for clicks it is about the root of p (1 - p), such as 0.3 for a click rate of 10%"
+INSTEAD = {
+    "bernoulli": f"For rewards of 0 and 1 give {option('sigma')} instead: {CLICKS}.",
+    "sensitivity": f"Compare answers with other values of {option('sigma')}, {option('prior')} and the rule's numbers.",
+    "windows": "Leave it out: coefficients are taken to stay the same in all rounds.",
+    "pool": "Leave it out: each demonstration is a learner with coefficients of its own.",
+    "demonstration": "Leave it out: all demonstrations are read, each as a learner of its own.",
+    "best_mean": "Leave it out: no mean needs to be known.",
+    "anchor": "Leave it out: no mean needs to be known.",
+    "means": f"Give coefficients with {option('theta')} instead.",
+}
+"""What to do about such an option, where there is more to say than to leave it out."""
+
 PLAIN_SIMULATED = {
     "instance": None, "means": None, "bernoulli": False, "availability": None, "counts": False, "draw": "every",
 }  # fmt: skip
@@ -61,7 +74,7 @@ def report(given: Mapping[str, Any]) -> None:
 
     for name in ("population", "truth", "sensitivity", "names", "unit", "title", "author", "date", "short"):
         if given[name]:
-            text = f"expected without {option('features')}: reports of logs with features have none yet."
+            text = f"cannot be used with {option('features')}: reports of logs with features do not have it yet."
             raise ParameterError(text, parameter=name, value=given[name], remedy="Leave it out.")
     logs, output, pdf = given["logs"], given["output"], given["pdf"]
     log, answer = _answered(given)
@@ -89,13 +102,14 @@ def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
     from unbandit.log.sources import Layout
 
     rule = linear_rule_or_family(given["rule"])
-    _refuse_others(given, PLAIN, f"with {option('features')}")
+    _refuse_others(given, PLAIN, option("features"))
     if given["method"] not in (None, "posterior"):
         text = f'expected posterior, the only one with {option("features")}; got "{given["method"]}".'
         raise ParameterError(text, parameter="method", value=given["method"], remedy="Leave it out.")
     if given["sigma"] is None:
         text = "expected the standard deviation of a reward, without which coefficients have no scale."
-        raise ParameterError(text, parameter="sigma", remedy=f"Give it as in {option('sigma', 0.5)}.")
+        remedy = f"Give it as in {option('sigma', 0.5)}; {CLICKS}."
+        raise ParameterError(text, parameter="sigma", remedy=remedy)
     deviation = _prior_deviation(given["prior"])
     check = options.read_check(given["no_check"], given["strict"]) is not False
     names = ("columns", "arms", "sheet", "no_header")
@@ -113,12 +127,12 @@ def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
     return log, answer
 
 
-def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], where: str) -> None:
+def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], other: str) -> None:
     """Refuse options that mean nothing for a log with contexts."""
     for name, usual in others.items():
         if given.get(name, usual) not in (usual, [], ()):
-            text = f"expected without it {where}: it is for logs without contexts."
-            raise ParameterError(text, parameter=name, value=given[name], remedy="Leave it out.")
+            remedy = INSTEAD.get(name, "Leave it out: it is for logs without features.")
+            raise ParameterError(f"cannot be used with {other}.", parameter=name, value=given[name], remedy=remedy)
 
 
 def _prior_deviation(text: str | None) -> float:
@@ -138,13 +152,14 @@ def _pieces(answer: ContextEstimate) -> list[str]:
 
 def _print(answer: ContextEstimate) -> None:
     """Print what is known of each learner, and predictions."""
-    from unbandit.formatting import number, short_numbers
+    from unbandit.formatting import counted, number, short_numbers
 
     out, found = printer.console(), answer.posterior
     rounds = sum(each.rounds for each in answer.posteriors.values())
     learners = f", {len(answer.posteriors):,} demonstrations, each a learner of its own" if answer.several else ""
     out.print(
-        f"{short_numbers(found.rule)}, {rounds:,} rounds{learners}, {found.level * 100:g}% intervals", style="bold"
+        f"{short_numbers(found.rule)}, {counted(rounds, 'round')}{learners}, {found.level * 100:g}% intervals",
+        style="bold",
     )
     shown = list(answer.posteriors.items())[: printer.MOST_TABLES]
     for name, each in shown:
@@ -167,6 +182,7 @@ def _print_learner(
     out: Console, found: ContextPosterior, offers: Sequence[OfferedArm], best: Mapping[str, float]
 ) -> None:
     """Print coefficients, how well direction and length are known, and how often each arm was best."""
+    from unbandit.contexts.result import degrees
     from unbandit.formatting import interval, number, probability
 
     by_arm = found.names[0][1] is not None
@@ -183,7 +199,7 @@ def _print_learner(
     ]
     out.print(printer.new_table(headings, lines[: printer.MOST_LINES]))
     printer.say_left_out(out, len(lines), "coefficients")
-    out.print(f"Direction known to {number(found.angle, 2)} degrees; length {interval(*found.length())}.")
+    out.print(f"Direction known to {degrees(found.angle)}; length {interval(*found.length())}.")
     out.print("How often an arm was the best offer of its round", style="bold")
     headings = [
         *printer.columns(printer.TEXT, "arm"), *printer.columns(printer.NUMBER, "offered", "chosen", "best"),
@@ -205,7 +221,7 @@ def simulate(rule: LinearRule, given: Mapping[str, Any]) -> None:
     from unbandit.contexts import ContextInstance
     from unbandit.files import write_table
 
-    _refuse_others(given, PLAIN_SIMULATED, f"with {rule.name}")
+    _refuse_others(given, PLAIN_SIMULATED, rule.name)
     if given["device"] not in ("auto", "cpu"):
         text = f'expected cpu: rules that choose by features are not played on a GPU; got "{given["device"]}".'
         raise ParameterError(text, parameter="device", value=given["device"], remedy="Leave it out.")

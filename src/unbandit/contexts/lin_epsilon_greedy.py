@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from unbandit.contexts.rule import LinearRule
+from unbandit.contexts.rule import RIDGE, LinearRule
 from unbandit.demonstrators.rule import EPSILON, Examples, OtherName
 from unbandit.kernels.simulate_linear import GREEDY
 
@@ -20,7 +20,7 @@ class LinEpsilonGreedy(LinearRule):
     """
 
     name: ClassVar[str] = "lin-epsilon-greedy"
-    called: ClassVar[Mapping[str, OtherName]] = EPSILON
+    called: ClassVar[Mapping[str, OtherName]] = RIDGE | EPSILON
     title: ClassVar[str] = "Epsilon-greedy with a linear model"
     aliases: ClassVar[tuple[str, ...]] = ("lingreedy", "lin-greedy", "lin-egreedy")
     fits: ClassVar[tuple[str, ...]] = ("epsilon",)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from unbandit.contexts.rule import LinearRule
+from unbandit.contexts.rule import RIDGE, LinearRule
 from unbandit.demonstrators.rule import TEMPERATURE, Examples, OtherName
 from unbandit.kernels.simulate_linear import SOFTMAX
 
@@ -20,7 +20,7 @@ class LinSoftmax(LinearRule):
     """
 
     name: ClassVar[str] = "lin-softmax"
-    called: ClassVar[Mapping[str, OtherName]] = TEMPERATURE
+    called: ClassVar[Mapping[str, OtherName]] = RIDGE | TEMPERATURE
     title: ClassVar[str] = "Softmax choice with a linear model"
     aliases: ClassVar[tuple[str, ...]] = ("lin-boltzmann",)
     fits: ClassVar[tuple[str, ...]] = ("temperature",)

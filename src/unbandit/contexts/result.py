@@ -18,7 +18,7 @@ from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import Audience, Notice, UnbanditError, printable, python_option
 from unbandit.fit import Check
-from unbandit.formatting import counted, json_number
+from unbandit.formatting import counted, json_number, number
 from unbandit.inference.check import check_together
 from unbandit.log.formats import sources_of
 from unbandit.log.sources import Layout, Paths
@@ -197,6 +197,11 @@ def warnings_and_notes(log: ContextLog, notices: Sequence[Notice]) -> tuple[list
     return [each for each in notices if each not in notes], notes
 
 
+def degrees(angle: float) -> str:
+    """Write an angle with its unit."""
+    return "1 degree" if (written := number(angle, 2)) == "1" else f"{written} degrees"
+
+
 def _stacked(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return tables of several demonstrations as one with their names; of one, as it is."""
     if len(tables) == 1:
@@ -208,8 +213,8 @@ def _stacked(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 def offered_arms(found: ContextPosterior, log: ContextLog) -> tuple[OfferedArm, ...]:
     """Return how often each arm's offer was the best of its round, over draws; of arms that were never offered none."""
     design = design_of(log, intercept=found.has_intercept, disjoint=found.names[0][1] is not None)
-    number = max(FEWEST_DRAWS, math.ceil(2 * DRAWS_BEYOND / (1 - found.level)))
-    thinned = found.draws[:: max(len(found.draws) // number, 1)]
+    least = max(FEWEST_DRAWS, math.ceil(2 * DRAWS_BEYOND / (1 - found.level)))
+    thinned = found.draws[:: max(len(found.draws) // least, 1)]
     offered = np.bincount(design.codes, minlength=design.arms)
     chosen = np.bincount(design.codes[design.rows], minlength=design.arms)
     shares = interruptible(lambda: _times_best(design, thinned)) / np.maximum(offered, 1)

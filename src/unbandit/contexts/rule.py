@@ -7,7 +7,7 @@ with a `name` is enough to have it found by that name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,9 +21,12 @@ from unbandit.contexts.simulation import ContextInstance, choices_at, demonstrat
 from unbandit.demonstrators.base import Demonstrator, is_linear, rule_or_family
 from unbandit.demonstrators.base import parse_rule as plain_rule
 from unbandit.demonstrators.family import RuleFamily, refusal_of
-from unbandit.demonstrators.rule import Rule, aliases_of, by_any_name, rule_in
+from unbandit.demonstrators.rule import OtherName, Rule, aliases_of, by_any_name, rule_in
 from unbandit.errors import ParameterError, option
 from unbandit.kernels.simulate_linear import LinearOptions
+
+RIDGE = {name: OtherName("ridge") for name in ("lambda", "lam", "lambda_", "reg", "l2")}
+"""What the ridge is called elsewhere."""
 
 known_linear_rules: dict[str, type[LinearRule]] = {}
 """Every rule of this kind that has been defined, by name; filled as classes are defined."""
@@ -50,6 +53,8 @@ class LinearRule(Rule):
 
     tuning: ClassVar[str]
     """The parameter that says how much the rule explores."""
+
+    called: ClassVar[Mapping[str, OtherName]] = RIDGE
 
     unwritten: ClassVar[frozenset[str]] = frozenset({"intercept", "disjoint", "batch", "delay"})
 

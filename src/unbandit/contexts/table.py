@@ -18,6 +18,7 @@ from unbandit.log.columns import (
     column_notices,
     find_columns,
     is_count_like,
+    is_reward_like,
     is_time_like,
     naming,
     role_of,
@@ -185,8 +186,9 @@ class ContextTable:
         return Reader(self.rest, source.refuse, self.roles, LabelColumn("arm", arms), LabelColumn("demonstration"))
 
     def notices(self) -> tuple[Notice, ...]:
-        """Say which columns were taken for what."""
-        kept = [name for name in self.rest if not is_count_like(name) or name in self.roles.values()]
+        """Say which columns were taken for what; `unread` names the others."""
+        read = {self.rest[at] for places in find_columns(self.rest, self.roles).values() for at in places}
+        kept = [name for name in self.rest if name in read or not (is_count_like(name) or is_reward_like(name))]
         named = {role: name for role, name in self.roles.items() if role != "pulls"}
         return column_notices(kept, find_columns(kept, self.roles), named)
 
@@ -199,6 +201,8 @@ class ContextTable:
         text = f"column {named} is not read" if alone else f"columns {named} are not read"
         which = "it" if alone else "one of them"
         text += f": if the learner used {which}, name it with {option('features')} too."
+        if "reward" not in self.named and (rewards := list(filter(is_reward_like, left))):
+            text += f' If "{rewards[0]}" holds the rewards, say so with {naming("reward", rewards[0])}.'
         return (Notice("reading", text),)
 
 

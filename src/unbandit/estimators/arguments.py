@@ -48,7 +48,10 @@ def as_record(log: Any, *, scan: bool = True) -> Record:
     from unbandit.log.frames import is_frame
 
     if isinstance(log, ContextLog):
-        text, remedy = "expected a log without contexts; got one with them.", "Read it with context_posterior."
+        text = "expected a log without contexts; got one with them."
+        remedy = (
+            "Read it with context_posterior; for a report, write it to a file and use `unbandit report --features`."
+        )
         raise ParameterError(text, parameter="log", value=log, remedy=remedy)
     return ActionLog.from_frame(log) if is_frame(log) else ActionLog.from_actions(log)
 

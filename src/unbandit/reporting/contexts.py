@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbandit.contexts.check import FEATURE_MISSING
-from unbandit.errors import Audience, python_option
+from unbandit.errors import Audience, Notice, python_option
 from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
 from unbandit.plots.estimate import coefficients
 from unbandit.reporting.figures import ReportFigure, as_figure
-from unbandit.reporting.page import BASICS, Page, group_notices, main_part
+from unbandit.reporting.page import BASICS, Explanation, NoticeGroup, Page, group_notices, main_part
 from unbandit.reporting.provenance import LogSource
 from unbandit.tables import same_decimals
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MOST_LEARNERS, MOST_ARMS = 20, 10  # of more, the first ones are shown
 
 WORDS = {
+    "round": "One moment at which an offer was chosen. In a table with a row for each offer, the rows of one round "
+    "belong together; in one without a mark of the chosen offer, a row is a round.",
     "coefficient": "By how much a reward grows, on average, if a feature grows by 1 and the others stay.",
     "estimated": "The log shows the coefficient.",
     "bounded": "The log narrows it, but half or more of the prior's deviation is left.",
@@ -34,6 +37,21 @@ WORDS = {
     "direction": "Choices compare offers. That shows which features matter more than others, long before it shows by "
     "how much: the direction is known better than the length.",
 }
+
+
+FITS = Explanation(
+    "The rule fits the log",
+    "The probability of the choices under the rule was compared with that under the same rule with other numbers, "
+    "under other rules, and under choices at random. None is clearly better. That does not prove the rule: similar "
+    "ones may fit as well.",
+)
+DOES_NOT_FIT = Explanation(
+    "The rule does not fit the log",
+    "Other rules or other numbers make these choices far more probable. Every number of this report was computed as if "
+    "the rule had made the log, so none of them can be relied on.",
+    "Check the rule and its numbers, the noise of the rewards, and that every feature which the learner used is named. "
+    "What explains the choices best is named in the warning.",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,8 +76,7 @@ def context_report(
     main = main_part(
         "contexts.html", title=title, sentence=said, level=share(found.level),
         overview=f"Read off {rounds} among {counted(len(log.arms), 'arm')}, made by {rule}. {_rewards(log)}",
-        warnings=group_notices(warnings, log.arms, audience),
-        notes=group_notices(notes, log.arms, audience),
+        warnings=_grouped(warnings, log, audience), notes=_grouped(notes, log, audience),
         learners=[_learner(answer, name, each) for name, each in learners],
         left_out=len(answer.posteriors) - len(learners),
         by_arm=found.names[0][1] is not None,
@@ -71,15 +88,27 @@ def context_report(
 
 
 def context_sentence(answer: ContextEstimate) -> str:
-    """Say in one sentence which coefficients are known."""
+    """Say in one sentence which coefficients are known, or why none should be relied on."""
+    from unbandit.contexts.result import degrees
+
     found = answer.posterior
+    if answer.check.verdict == "does not fit":
+        return "The rule does not fit the choices, so the coefficients cannot be relied on."
+    if any(each.code == "few-particles" for each in answer.notices):
+        return "Too few particles explain the choices, so the coefficients cannot be relied on."
     known = found.verdicts.count("estimated")
     several = f" of the first of {counted(len(answer.posteriors), 'demonstration')}" if answer.several else ""
     total = counted(len(found.names), "coefficient")
     return (
-        f"The choices show {known:,} of {total}{several}; their direction is known to {number(found.angle, 2)} degrees "
+        f"The choices show {known:,} of {total}{several}; their direction is known to {degrees(found.angle)} "
         f"and their length is {interval(*found.length())}."
     )
+
+
+def _grouped(notices: Sequence[Notice], log: ContextLog, audience: Audience) -> list[NoticeGroup]:
+    """Group notices by kind; what the check of a log with features means is said in its own words."""
+    own = {"fits": FITS, "does-not-fit": DOES_NOT_FIT}
+    return [each._replace(words=own.get(each.code, each.words)) for each in group_notices(notices, log.arms, audience)]
 
 
 def _rewards(log: ContextLog) -> str:

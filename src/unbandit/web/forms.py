@@ -157,7 +157,7 @@ def read_context_options(form: Mapping[str, str]) -> dict[str, Any]:
     """Return what is known besides a log with features, without what is left blank; its noise must be known."""
     given, errors = read_fields(CONTEXT_KNOWN, form)
     if "sigma" not in given and "sigma" not in errors:
-        errors["sigma"] = "Expected the noise of a reward, to which all coefficients are in proportion; got none."
+        errors["sigma"] = "Expected the noise of a reward, without which coefficients have no scale; got none."
     if errors:
         raise FieldErrors(errors)
     return given | ({"level": float(given["level"])} if "level" in given else {})

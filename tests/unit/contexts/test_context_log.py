@@ -85,6 +85,8 @@ def test_a_column_that_may_be_a_feature_is_named():
     (notice,) = read(LONG, ["price"]).notices
     assert notice == 'column "age" is not read: if the learner used it, name it with features too.'
     assert read(LONG).notices == ()
+    (notice,) = read(LONG.replace("age", "click"), ["price"]).notices
+    assert notice.endswith(""" If "click" holds the rewards, say so with columns={'reward': 'click'}.""")
 
 
 def test_times_number_the_rounds_too():

@@ -10,7 +10,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.contexts.check import check_notice
-from unbandit.contexts.result import estimate_contexts, offered_arms, warnings_and_notes
+from unbandit.contexts.result import degrees, estimate_contexts, offered_arms, warnings_and_notes
 from unbandit.fit import Check
 from unbandit.progress import Work
 from unbandit.reporting.contexts import _check
@@ -169,3 +169,12 @@ def test_comparing_offers_says_how_far_it_is_and_can_be_stopped(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         offered_arms(found, log)
     assert reached == [2, 4, 5, 2]
+
+
+def test_an_angle_has_its_unit():
+    assert [degrees(angle) for angle in (0.5, 1.0, 1.001, 12.3)] == [
+        "0.5 degrees",
+        "1 degree",
+        "1 degree",
+        "12 degrees",
+    ]
