@@ -362,16 +362,21 @@ def test_clouds_of_choices_by_chance_have_fewer_particles():
     assert [each.particles for each in found] == [4_000, 1_333, 1_333, 16_000]
 
 
-@pytest.mark.parametrize("text", ["linucb:alpha=1", "linucb:alpha=fit", "lints:v=0.5"])
+@pytest.mark.parametrize("text", ["linucb:alpha=1", "lints:v=0.5"])
 def test_coefficients_far_above_the_prior_are_named(text):
     contexts = np.random.default_rng(3).normal(size=(150, 4, 2))
-    made = parse_rule(text.replace("fit", "1")).demonstrate(
-        ub.ContextInstance([20.0, -10.0], sigma=0.5), contexts, seed=3
-    )
+    made = parse_rule(text).demonstrate(ub.ContextInstance([20.0, -10.0], sigma=0.5), contexts, seed=3)
     told = {each.code: each.text for each in ub.context_posterior(made, text, sigma=0.5, particles=100).notices}
     assert "drawn towards 0" in told["narrow-prior"]
     wide = ub.context_posterior(made, text, sigma=0.5, prior=20.0, particles=100)
     assert "narrow-prior" not in {each.code for each in wide.notices}
+
+
+def test_a_number_to_be_fitted_under_a_narrow_prior_comes_with_a_wider_one():
+    contexts, rule = np.random.default_rng(3).normal(size=(300, 5, 2)), ub.LinUCB(alpha=ub.FIT)
+    noisy = ub.LinUCB(alpha=40).demonstrate(ub.ContextInstance([20.0, -10.0], sigma=20), contexts, seed=3)
+    found = ub.context_posterior(noisy, rule, sigma=20, particles=100)
+    assert "narrow-prior" in {each.code for each in found.notices}
 
 
 def test_batches_and_features_that_the_learner_did_not_have_are_named():
