@@ -18,6 +18,7 @@ from unbandit.log.columns import (
     column_notices,
     find_columns,
     is_count_like,
+    is_mark_like,
     is_reward_like,
     is_time_like,
     naming,
@@ -33,9 +34,6 @@ from unbandit.log.sources import ROWS, Arms, Columns, Source, check_alike, sourc
 
 Features = Sequence[str] | str | None
 """The columns of features, by name."""
-
-CHOSEN_NAMES = ("chosen", "ischosen", "waschosen", "selected", "isselected", "picked", "ispicked", "taken", "istaken")
-"""What people call the column that marks the chosen offer; small letters only."""
 
 CONTEXT_ROLES = ("arm", "demonstration", "round", "chosen", "reward")
 MOST_CELLS = 50_000_000  # offers times features and what else is held of an offer: below 1 GB while a log is read
@@ -212,6 +210,7 @@ def collect_contexts(
     """Read a log with contexts, in long form (one row per offer) or in wide form (one row per round)."""
     layout = ContextTable(sources[0], features, columns)
     reader = layout.reader(sources[0], arms)
+    reader.perhaps_mark = None  # it was looked for
     most = MOST_CELLS // (len(layout.features) + OTHER_CELLS)
     numbers = [FeatureColumn(name, most=most) for name in layout.features]
     mark = None if layout.chosen is None else ChosenColumn(layout.chosen)
@@ -287,17 +286,12 @@ def _other_readings(reader: Reader, layout: ContextTable, demonstrations: Sequen
         keys = reader.name["demonstration"].strip()
         remedy = f' "{keys}" was read as the demonstration: if all rows are one log, say so with '
         remedy += f"{naming('demonstration', '')}."
-    if layout.chosen is None and _is_mark(arm := reader.name["arm"]):
+    if layout.chosen is None and is_mark_like(arm := reader.name["arm"]):
         remedy += f' "{arm}" was read as the arm. If every row is an offer, and "{arm}" marks the chosen one, the '
         remedy += f'column of arms is missing: add one "arm", or name it with {naming("arm")}.'
     elif layout.chosen is None:
         remedy += f" If every row is an offer, name the column that marks the chosen one with {naming('chosen')}."
     return remedy
-
-
-def _is_mark(name: str) -> bool:
-    """Return whether a column may mark the chosen offer, by its name."""
-    return "".join(filter(str.isalpha, name.lower())) in CHOSEN_NAMES
 
 
 def holds_offers(source: Source) -> bool:
@@ -322,7 +316,7 @@ def _checked_roles(columns: Columns) -> dict[str, str]:
 def _feature_columns(source: Source, features: Features) -> list[str]:
     """Return the columns of features as the table has them; refuse names that it has not, and repeats."""
     given = [features] if isinstance(features, str) else features
-    free = [name for name in source.names if role_of(name) is None and name.strip().lower() not in CHOSEN_NAMES]
+    free = [name for name in source.names if role_of(name) is None and not is_mark_like(name)]
     if given is None or not checks.is_list(given) or not len(given) or not all(isinstance(name, str) for name in given):
         text = f"expected the columns of features, by name; got {checks.brief(features)}."
         example = option("features", [name.strip() for name in free[:12]] or ["x1", "x2"])
@@ -359,7 +353,7 @@ def _chosen_column(source: Source, names: Sequence[str], columns: Mapping[str, s
             raise source.refuse(text, column=given, value=given, remedy=f"Name one of these with {naming('chosen')}.")
         return found[0]
     free = [name for name in names if name.strip() not in {each.strip() for each in columns.values()}]
-    marks = list(filter(_is_mark, free))
+    marks = list(filter(is_mark_like, free))
     marks = [name for name in marks if name.strip() == "chosen"] or marks
     others = [name for name in names if name not in marks]
     if not marks or not (columns.get("arm") or any(role_of(name) == "arm" for name in others)):

@@ -55,6 +55,9 @@ SELDOM: Mapping[str, set[str]] = {
     "round": TIMES,
 }
 
+CHOSEN_NAMES = ("chosen", "ischosen", "waschosen", "selected", "isselected", "picked", "ispicked", "taken", "istaken")
+"""What people call the column that marks the chosen offer of a round; small letters only."""
+
 _NO_HEADER = option("header", False)
 _REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
 _COUNT_LIKE = {"pulls"} | COUNTS | ALIASES["pulls"]
@@ -73,6 +76,11 @@ def is_reward_like(name: str) -> bool:
 def is_count_like(name: str) -> bool:
     """Return whether a column may hold counts of choices, by its name."""
     return _folded(name) in _COUNT_LIKE
+
+
+def is_mark_like(name: str) -> bool:
+    """Return whether a column may mark the chosen one of several offers, by its name."""
+    return "".join(filter(str.isalpha, name.lower())) in CHOSEN_NAMES
 
 
 def is_time_like(name: str) -> bool:

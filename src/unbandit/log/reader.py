@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, option
 from unbandit.formatting import counted
-from unbandit.log.columns import column_notices, find_columns, is_count_like, may_be_data, naming, role_of
+from unbandit.log.columns import column_notices, find_columns, is_count_like, is_mark_like, may_be_data, naming, role_of
 from unbandit.log.labels import (
     MOST_SPAN,
     Codes,
@@ -50,7 +50,8 @@ class Reader:
 
     It is made from the columns of the first file and what makes an error that names it, the columns as `ActionLog.read`
     takes them, and the columns of labels, with the labels met so far. `perhaps_counts` is a column that may hold counts
-    of choices, though the rows are read as rounds. With `skip_blank` rows without a choice are marked, not refused.
+    of choices, though the rows are read as rounds, and `perhaps_mark` one that may mark the chosen one of several
+    offers. With `skip_blank` rows without a choice are marked, not refused.
     """
 
     def __init__(
@@ -65,6 +66,8 @@ class Reader:
         read = {at for role, places in positions.items() if role != "round" or role in self.named for at in places}
         counts = (name for at, name in enumerate(names) if at not in read and is_count_like(name))
         self.perhaps_counts = None if "pulls" in {*positions, *self.named} else next(counts, None)
+        arm = self.name["arm"]
+        self.perhaps_mark = next((name for name in names if is_mark_like(name) and name != arm), None)
         keys = [names[at] for at in positions.get("demonstration", ())]
         self._keys = {name: LabelColumn("demonstration") for name in keys} if len(keys) > 1 else {}
         for name, key in self._keys.items():
@@ -249,7 +252,7 @@ class Collection:
         names, role = reader.name, next((role for role in ("pulls", "round") if role in reader.name), None)
         self.column = None if role is None else names[role]  # of `numbers`
         self.rounds = RoundColumn(names["round"]) if role == "round" else None
-        self.perhaps_counts = reader.perhaps_counts
+        self.perhaps_counts, self.perhaps_mark = reader.perhaps_counts, reader.perhaps_mark
         self.rewards: RewardColumn | None = None
         if "reward" in names and role != "pulls":
             self.rewards = RewardColumn(names["reward"], named="reward" in reader.named)

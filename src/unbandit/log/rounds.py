@@ -194,6 +194,12 @@ def _wrong_rounds(
         before = int(np.argmax((rounds == value) & (demonstration == demonstration[row]))) + 1
         text = f"expected each round once{where}; got {value} again, first in row {before}."
         remedy = f"Correct the round, remove the row, or name the demonstrations with {naming('demonstration')}."
+        if table.perhaps_mark is not None:
+            remedy = (
+                f'If a row is an offer and "{table.perhaps_mark}" marks the chosen one, a learner with features chose: '
+            )
+            remedy += f"`unbandit estimate` and `unbandit report` read such a log with {option('features')} and a rule "
+            remedy += "such as linucb or lints."
     else:
         missing = f" ({last + 1})" if value == last + 2 else f" ({last + 1} to {value - 1})"
         text = f"expected round {last + 1} after round {last}{where}; got {value}."

@@ -191,6 +191,13 @@ def test_a_remedy_fits_what_is_wrong_with_the_columns():
         ub.ActionLog.from_bytes(b"round|arm\n1|A\n2|B\n")
 
 
+def test_a_plain_log_that_holds_offers_leads_to_features():
+    with pytest.raises(ub.LogError, match=r'"chosen" marks the chosen one.*with features and a rule such as linucb'):
+        ub.ActionLog.from_bytes(LONG.encode())
+    with pytest.raises(ub.LogError, match="name the demonstrations"):
+        ub.ActionLog.from_bytes(b"round,arm\n1,A\n1,B\n")
+
+
 @pytest.mark.parametrize(
     ("changes", "parameter"),
     [
