@@ -35,7 +35,7 @@ PARTS = {
     "contexts": contexts.compare,
 }
 
-RIVALS = "contexts-rivals"
+RIVALS = {"contexts-rivals": contexts_rivals.CELLS, "contexts-rivals-all": contexts_rivals.EVERY_CELL}
 
 
 def tell(rows: Sequence[Row]) -> None:
@@ -47,11 +47,11 @@ def tell(rows: Sequence[Row]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Print the benchmark table as Markdown.")
     parser.add_argument("--quick", action="store_true", help="a few seconds of work, to see that everything runs")
-    parser.add_argument("--only", choices=["simulation", *PARTS, RIVALS], help="run one part alone")
+    parser.add_argument("--only", choices=["simulation", *PARTS, *RIVALS], help="run one part alone")
     options = parser.parse_args(arguments)
     effort = QUICK if options.quick else FULL
-    if options.only == RIVALS:  # errors, not times: apart from the rest
-        print(contexts_rivals.table(effort))
+    if options.only in RIVALS:  # errors, not times: apart from the rest
+        print(contexts_rivals.table(effort, RIVALS[options.only]))
         return
     rows, rates = simulation.compare(effort) if options.only in (None, "simulation") else ([], "")
     tell(rows)
