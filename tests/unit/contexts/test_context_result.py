@@ -10,10 +10,11 @@ import pytest
 
 import unbandit as ub
 from unbandit.contexts.check import check_notice
-from unbandit.contexts.result import degrees, estimate_contexts, offered_arms, warnings_and_notes
+from unbandit.contexts.result import ContextEstimate, degrees, estimate_contexts, offered_arms, warnings_and_notes
+from unbandit.errors import Notice
 from unbandit.fit import Check
 from unbandit.progress import Work
-from unbandit.reporting.contexts import _check
+from unbandit.reporting.contexts import _check, context_sentence
 
 SIGMA = 0.5
 
@@ -178,3 +179,14 @@ def test_an_angle_has_its_unit():
         "1 degree",
         "12 degrees",
     ]
+
+
+def test_a_headline_counts_no_coefficients_if_they_cannot_be_relied_on():
+    log = ub.ContextLog.from_arrays(np.random.default_rng(2).standard_normal((9, 3, 2)), [1] * 9)
+    found = posterior_of(log, ub.LinUCB(alpha=1), np.random.default_rng(3).standard_normal((50, 2)) / 9)
+    answer = ContextEstimate({"1": found}, {"1": offered_arms(found, log)}, {"1": {}})
+    assert "show 2 of 2 coefficients" in context_sentence(answer)
+    few = replace(answer, notices=(Notice("few-particles", "..."),))
+    wrong = replace(answer, posteriors={"1": ub.ContextPosterior(**{**vars(found), "check": checked(1e-6)})})
+    assert context_sentence(few).startswith("Too few particles explain the choices")
+    assert context_sentence(wrong).startswith("The rule does not fit the choices")
