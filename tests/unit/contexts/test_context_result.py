@@ -187,6 +187,6 @@ def test_a_headline_counts_no_coefficients_if_they_cannot_be_relied_on():
     answer = ContextEstimate({"1": found}, {"1": offered_arms(found, log)}, {"1": {}})
     assert "show 2 of 2 coefficients" in context_sentence(answer)
     few = replace(answer, notices=(Notice("few-particles", "..."),))
-    wrong = replace(answer, posteriors={"1": ub.ContextPosterior(**{**vars(found), "check": checked(1e-6)})})
+    wrong = replace(answer, posteriors={"1": replace(found, check=checked(1e-6))})
     assert context_sentence(few).startswith("Too few particles explain the choices")
     assert context_sentence(wrong).startswith("The rule does not fit the choices")
