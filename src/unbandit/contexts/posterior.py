@@ -100,7 +100,8 @@ class ContextPosterior(Finding):
 
     def __repr__(self) -> str:
         many = counted(len(self.names), "coefficient")
-        return f"<ContextPosterior: {many}, {self.rule}, {self.rounds} rounds, log evidence {self.log_evidence:.1f}>"
+        rounds = counted(self.rounds, "round")
+        return f"<ContextPosterior: {many}, {self.rule}, {rounds}, log evidence {self.log_evidence:.1f}>"
 
     def to_frame(self) -> polars.DataFrame:
         """Return one row per coefficient: its expectation, its interval and the verdict."""

@@ -42,8 +42,8 @@ WORDS = {
 FITS = Explanation(
     "The rule fits the log",
     "The probability of the choices under the rule was compared with that under the same rule with other numbers, "
-    "under other rules, and under choices at random. None is clearly better. That does not prove the rule: similar "
-    "ones may fit as well.",
+    "in batches or with other features, under other rules, and under choices at random. None is clearly better. That "
+    "does not prove the rule: similar ones may fit as well.",
 )
 DOES_NOT_FIT = Explanation(
     "The rule does not fit the log",
