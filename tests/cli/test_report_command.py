@@ -248,6 +248,21 @@ def test_the_table_beside_a_report_is_not_the_log(unbandit, tmp_path, monkeypatc
     assert len((tmp_path / "report-table.csv").read_text(encoding="utf-8").splitlines()) == 5
 
 
+def test_a_log_with_the_name_of_the_table_is_not_written_over(unbandit, tmp_path):
+    log = ub.UCB().demonstrate(ub.Instance([1.0, 0.2]), horizon=40, runs=2)
+    log.write(tmp_path / "study-table.csv")
+    done = unbandit("report", "study-table.csv", "--rule", "ucb", "--sigma", "1", "--no-check", "-o", "study.html")
+    assert done.code == 2
+    assert "study-table.csv" in done.err
+    assert ub.ActionLog.read(tmp_path / "study-table.csv").actions.shape == log.actions.shape
+
+
+def test_a_report_on_a_folder_may_be_written_again(unbandit, tmp_path):
+    ub.UCB().demonstrate(ub.Instance([1.0, 0.2]), horizon=40).write(tmp_path / "log.csv")
+    for _ in range(2):
+        assert unbandit("report", ".", "--rule", "ucb", "--sigma", "1", "--no-check").code == 0
+
+
 def test_a_report_is_about_one_of_several_demonstrations(unbandit, tmp_path):
     logs = ub.UCB1().demonstrate(ub.Instance([1.0, 0.4], 0.5, ["A", "B"]), 200, runs=2, seed=2)
     logs.write(tmp_path / "two.csv")

@@ -39,8 +39,9 @@ def run_r(tmp_path):
         if listed.stdout != b"TRUE":
             pytest.skip(f"the R package {needs} is not installed")
         done = subprocess.run(
-            [program, "-e", lines], cwd=folder, env=variables, capture_output=True, text=True, check=False
-        )
+            [program, "-e", lines], cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=300,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
         return done, folder
 
     return run

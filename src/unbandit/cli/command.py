@@ -2,7 +2,8 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -251,17 +252,40 @@ class GroupedCommand(TyperCommand):
 
 def _check_apart(given: Mapping[str, Any]) -> None:
     """Refuse to write over a file that the command reads."""
-    from glob import glob
-
-    values = [given.get(name) for name in READ if name != "truth" or "log" in given or "logs" in given]
-    paths = [path for value in values for path in ([value] if isinstance(value, str) else value or ())]
-    files = [Path(each) for path in paths for each in ([path] if Path(path).exists() else glob(path))]  # noqa: PTH207
+    names = [name for name in READ if name != "truth" or "log" in given or "logs" in given]
+    paths = [path for name in names for path in _listed(given.get(name))]
     for name in WRITTEN:
-        if given.get(name) is None or not (target := Path(given[name])).is_file():
-            continue
-        if any(target.samefile(each) or target.parent.samefile(each) for each in files):
+        if given.get(name) is not None and _is_read(Path(given[name]), paths):
             text = f'expected another file; got "{given[name]}", which this command reads.'
             raise errors.ParameterError(text, parameter=name, value=given[name])
+
+
+def check_written(target: Path, given: Mapping[str, Any]) -> None:
+    """Refuse a file beside the output that is one of those read."""
+    paths = [path for name in READ for path in _listed(given.get(name))]
+    if _is_read(target, paths):
+        text = f'the table beside it would be "{target}", which this command reads.'
+        raise errors.ParameterError(text, parameter="output", value=str(target), remedy="Give the report another name.")
+
+
+def _listed(value: Any) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value or ()
+
+
+def _is_read(target: Path, paths: Sequence[str]) -> bool:
+    """Return whether a file that exists is among those that some paths name: files, patterns, or folders of logs."""
+    from glob import glob
+
+    for path in paths:
+        with suppress(OSError):  # what cannot be looked at is refused when it is read
+            if not target.is_file():
+                return False
+            for each in [path] if Path(path).exists() else glob(path):  # noqa: PTH207
+                if target.samefile(each):
+                    return True
+                if Path(each).is_dir() and target.suffix != ".html" and target.parent.samefile(each):
+                    return True
+    return False
 
 
 def _type_name(parameter: Any) -> str:

@@ -312,7 +312,7 @@ def read_instance(
             raise ParameterError(refusal, parameter="means", value=means) from None
         return Instance(numbers, noise, read_arms(arms))
     assert name is not None
-    if set(name) <= set("0123456789.,-+e"):
+    if set(name) <= set("0123456789.,-+e") and any(map(str.isdecimal, name)):
         refusal = f'expected the name of a data set; got "{name}". For means write {option("means", name)}.'
         raise ParameterError(refusal, parameter="INSTANCE", value=name)
     if sigma is not None or bernoulli:

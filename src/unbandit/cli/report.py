@@ -10,6 +10,7 @@ from typer import Option
 
 from unbandit.cli import options
 from unbandit.cli import output as printer
+from unbandit.cli.command import check_written
 from unbandit.cli.options import EstimateCommand
 from unbandit.errors import ParameterError, option, shell_option
 
@@ -119,6 +120,7 @@ def report(
     asked = EstimateCommand.read(context.params)
     _check_files(asked.log, output, pdf, truth)
     table = Path(output).with_name(f"{Path(output).stem}-table.csv")
+    check_written(table, context.params)
     with printer.working("Reading the log") as status:
         means = None if truth is None else read_truth(truth)
         log, source = read_log(asked.log, **asked.reading)

@@ -28,7 +28,10 @@ MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of th
 PARTICLES = 500  # of a cloud for a part
 OTHER_BATCHES = (5, 10, 20, 50, 100)  # rounds after which a rival takes up rewards
 MOST_FEATURES = 10  # of which each is left out in turn
-FEATURE_MISSING = "A feature that the learner used may be missing as well, or coefficients may have changed over time."
+FEATURE_MISSING = (
+    "A feature that the learner used may be missing as well, coefficients may have changed over time or be larger than "
+    "the prior expects, or rewards may have come late."
+)
 NOTED = ("fits", "fitted")  # codes of notes that are no warnings
 CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still be named
 
@@ -168,7 +171,15 @@ def _learning_otherwise(
         return
     for feature in features:
         columns = [at for at, (each, _) in enumerate(names) if each == feature]
-        yield f'without the feature "{feature}"', replace(record, vectors=np.delete(record.vectors, columns, axis=1))
+        yield f'without the feature "{feature}"', replace(
+            record, vectors=_fixed(np.delete(record.vectors, columns, axis=1))
+        )  # fmt: skip
     if names[0][1] is None and np.ptp(record.vectors, axis=0).all():
         ones = np.ones((len(record.vectors), 1))
-        yield "with an intercept", replace(record, vectors=np.hstack((record.vectors, ones)))
+        yield "with an intercept", replace(record, vectors=_fixed(np.hstack((record.vectors, ones))))
+
+
+def _fixed(vectors: Numbers) -> Numbers:
+    """Return vectors that cannot be written to, as those of a design: kernels are compiled for one kind of array."""
+    vectors.flags.writeable = False
+    return vectors

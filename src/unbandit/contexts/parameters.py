@@ -24,7 +24,7 @@ from unbandit.errors import NotIdentifiable
 from unbandit.fit import FittedNumber
 from unbandit.formatting import number
 from unbandit.kernels.compile import Numbers
-from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX
+from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
 
 FARTHEST, CELLS = 60.0, 24  # the grid reaches so many times beyond the usual number, both ways, in so many cells
 COUNTS = 9.0  # nats below the largest evidence up to which a value counts
@@ -87,8 +87,11 @@ def fit_strength(
 def wider_prior(record: ChoiceRecord, sigma: float, prior: float, *, fitted: bool) -> float | None:
     """Return a wider deviation of coefficients beforehand, if that makes the choices clearly more probable.
 
-    If the rule's number is `fitted`, it may be any.
+    If the rule's number is `fitted`, it may be any. None for rules whose evidence cannot be compared in this way: with
+    few choices by chance, or with greedy ones, the approximation may be far off.
     """
+    if record.kind not in (UCB, THOMPSON):
+        return None
 
     def evidence(deviation: float) -> float:
         strengths = _grid(record, sigma, deviation)[::COARSELY] if fitted else np.array([record.strength])
@@ -102,7 +105,7 @@ def wider_prior(record: ChoiceRecord, sigma: float, prior: float, *, fitted: boo
         if math.isfinite(values[-2]) and values[-1] <= values[-2]:
             break
     best = int(np.argmax(values))
-    if not values[best] > values[0] + CLEARLY:
+    if not (math.isfinite(values[0]) and values[best] > values[0] + CLEARLY):
         return None
     wider = min(best + 1, len(values) - 1)  # one that is too wide does less harm than one that is too narrow
     return tried[wider if values[wider] > values[best] - CLEARLY else best]

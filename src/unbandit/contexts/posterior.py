@@ -316,7 +316,7 @@ def context_posterior(
     if check:
         part = first_part(record)
         wider = interruptible(lambda: wider_prior(part, sigma, prior, fitted=family is not None))
-        checked += [] if wider is None else [_narrow_prior(prior, wider, rule_at.tuning)]
+        checked = checked if wider is None else [_narrow_prior(prior, wider, rule_at.tuning), *checked]
     notices = (*checked, *guessed, *answer.notices, *_rounded(record), *said)
     return replace(answer, check=fit, fitted=fitted, notices=notices)
 
@@ -326,8 +326,8 @@ def _narrow_prior(prior: float, wider: float, tuning: str) -> Notice:
     text = (
         f"The choices are clearly more probable if coefficients may be larger than assumed: deviation "
         f"{number_text(wider)} instead of {number_text(prior)}. As it is, they are drawn towards 0. If they may be so "
-        f"large, give {option('prior', f'normal:deviation={number_text(wider)}')}; otherwise {tuning} or another "
-        "number of the rule may be wrong."
+        f"large, give {option('prior')} the deviation {number_text(wider)} (normal:deviation={number_text(wider)}) "
+        f"before anything else; otherwise {tuning} or another number of the rule may be wrong."
     )
     return Notice("narrow-prior", text)
 

@@ -42,7 +42,7 @@ ROUNDS_AT_ONCE = 100_000  # that are looked through for an arm that is offered t
 LARGEST_FEATURE = 1e100  # of which a computer can hold sums of products
 NO_CHOICE = "expected rounds with several offers; every round has one offer, so nothing was chosen between."
 ALL_OFFERS = "Export all offers of a round, not the chosen ones alone."
-GROUPED_NUMBER = re.compile(r"[+-]?[0-9]{1,3}([, '\u00a0\u202f][0-9]{3})+([.][0-9]+)?")
+GROUPED_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([, '\u00a0\u202f][0-9]{3})+([.][0-9]+)?")
 
 
 class ContextParts(NamedTuple):
@@ -103,7 +103,10 @@ class FeatureColumn:
         if written.lower() in ("", "nan", "na", "n/a", "null", "none"):
             return self.fill
         if GROUPED_NUMBER.fullmatch(written):
-            return f"Write it without marks of thousands: {re.sub(r'[^0-9.+-]', '', written)}."
+            plain = re.sub(r"[^0-9.+-]", "", written)
+            if re.fullmatch(r"[+-]?[0-9]+,[0-9]{3}", written):
+                return f"Write {plain} or {written.replace(',', '.')}, whichever is meant."
+            return f"Write it without marks of thousands: {plain}."
         if is_number(written) or written.lower().lstrip("+-") in ("inf", "infinity"):
             return "Correct it: a learner cannot compute with a number like this."
         if written[0].isdecimal():

@@ -255,7 +255,7 @@ class _Request:
                 f"The check takes a standard deviation of {noise.deviation:.2g} per reward, which fits the log best."
             )
         decided = None if aimed is None else self._predicted(aimed, noise)
-        if decided is None and there is not None and self.found is None:
+        if decided is None and there is not None and (self.found is None or not self.found.says_anything):
             return not_checked("No decision could be predicted, and no gap is known that the rule can be simulated at.")
         try:
             means = self._means(rule, noise, decided)

@@ -49,8 +49,8 @@ DOES_NOT_FIT = Explanation(
     "The rule does not fit the log",
     "Other rules or other numbers make these choices far more probable. Every number of this report was computed as if "
     "the rule had made the log, so none of them can be relied on.",
-    "Check the rule and its numbers, the noise of the rewards, and that every feature which the learner used is named. "
-    "What explains the choices best is named in the warning.",
+    "Check the rule and its numbers, the noise of the rewards, the prior, and that every feature which the learner "
+    "used is named. What explains the choices best is named in the warning.",
 )
 
 

@@ -387,9 +387,16 @@ def test_batches_and_features_that_the_learner_did_not_have_are_named():
     own = ub.context_posterior(batched, ub.LinTS(v=0.5, batch=20), sigma=0.5, particles=100).check
     assert own.verdict == "fits"
     plain = ub.LinUCB(alpha=1).demonstrate(value, contexts, seed=3)
-    more = np.concatenate([contexts, 3 * np.random.default_rng(4).normal(size=(300, 4, 1))], axis=2)
+    more = np.concatenate([contexts, np.random.default_rng(4).normal(size=(300, 4, 1))], axis=2)
     log = ub.ContextLog.from_arrays(more, plain.chosen)
-    record = _record(ub.LinUCB(alpha=1).design(log), ub.LinUCB(alpha=1))
-    names = [("x1", None), ("x2", None), ("x3", None)]
-    surplus = check_record(record, "linucb", sigma=0.5, prior=1.0, log_evidence=-1e9, seed=1, names=names)
-    assert 'linucb without the feature "x3"' in surplus.instead
+    surplus = ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5, particles=400).check
+    assert surplus.verdict == "does not fit"
+    assert surplus.instead[0].endswith('without the feature "x3"')
+
+
+def test_a_wider_prior_is_not_proposed_where_evidence_is_too_rough():
+    contexts, value = np.random.default_rng(119).normal(size=(60, 4, 2)), ub.ContextInstance([0.9, 1.7], sigma=0.5)
+    for rule in (ub.LinSoftmax(temperature=0.01), ub.LinEpsilonGreedy(epsilon=0.3)):
+        made = rule.demonstrate(value, contexts, seed=119)
+        found = ub.context_posterior(made, rule, sigma=0.5, particles=100)
+        assert "narrow-prior" not in {each.code for each in found.notices}
