@@ -97,12 +97,12 @@ def test_probabilities_of_all_arms_sum_to_one(rule: ub.AdditiveIndexRule, arms: 
 def test_an_arm_that_was_withdrawn_is_not_predicted_any_more() -> None:
     rule, there = ub.UCB1(), availability_of({"0": (None, 150)}, ("0", "1", "2", "3"))
     log = rule.demonstrate(ub.Instance([0.6, 0.3, 0.2, 0.0], SIGMA), 400, seed=3, availability=there)
-    given = log, rule, Gaussian(SIGMA), NormalPrior(0.0, 1.0), 400, 60
+    given = log, rule, Gaussian(SIGMA), NormalPrior(0.0, 1.0), 400, 24  # of whom all are asked
     predicted, decided = predict(*given, there=there), decisions_of(log, there=there)
     later, asked = np.arange(decided.chosen.size) >= 150 - 4, ~decided.again
     assert (predicted.shares[later & asked, 0] == 0).all()
     assert (predicted.shares[~later & asked, 0] > 0).any()
-    assert np.abs(predicted.shares[asked].sum(axis=1) - 1).max() < 0.03
+    assert np.abs(predicted.shares[asked].sum(axis=1) - 1).max() < 0.05
     assert predicted.repeats[150 - 4] < 0.01  # it was pulled in the round before, and cannot be again
     assert decided.before[150 - 4] == 0
     whole = availability_of({"0": (None, 400)}, log.arms)
