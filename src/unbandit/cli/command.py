@@ -274,17 +274,14 @@ def _listed(value: Any) -> Sequence[str]:
 
 def _is_read(target: Path, paths: Sequence[str]) -> bool:
     """Return whether a file that exists is among those that some paths name: files, patterns, or folders of logs."""
-    from glob import glob
+    from unbandit.log.sources import files_of
 
     for path in paths:
-        with suppress(OSError):  # what cannot be looked at is refused when it is read
-            if not target.is_file():
-                return False
-            for each in [path] if Path(path).exists() else glob(path):  # noqa: PTH207
-                if target.samefile(each):
-                    return True
-                if Path(each).is_dir() and target.suffix != ".html" and target.parent.samefile(each):
-                    return True
+        with suppress(OSError, errors.UnbanditError):  # what cannot be looked at is refused when it is read
+            for each in files_of(path) if target.is_file() else ():
+                with suppress(OSError):  # of a link that leads nowhere
+                    if target.samefile(each.path):
+                        return True
     return False
 
 

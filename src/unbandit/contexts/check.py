@@ -28,7 +28,7 @@ MOST_WORK = 30_000_000  # comparisons times the square of the coefficients of th
 PARTICLES = 500  # of a cloud for a part
 OTHER_BATCHES = (5, 10, 20, 50, 100)  # rounds after which a rival takes up rewards
 MOST_FEATURES = 10  # of which each is left out in turn
-FEATURE_MISSING = (
+OTHER_CAUSES = (
     "A feature that the learner used may be missing as well, coefficients may have changed over time or be larger than "
     "the prior expects, or rewards may have come late."
 )
@@ -96,7 +96,7 @@ def _exact_evidence(record: ChoiceRecord, sigma: float, prior: float, seed: int)
 def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> list[Notice]:
     """Say whether a rule fits, and which given number the coefficients are in proportion to, if there is one."""
     if check.verdict == "does not fit":
-        text = f"{rule} does not fit the log ({check.chance}): {check.reason} {FEATURE_MISSING}"
+        text = f"{rule} does not fit the log ({check.chance}): {check.reason} {OTHER_CAUSES}"
         text += " Do not rely on the numbers."
         return [Notice("does-not-fit", text, count=1)]
     if check.verdict != "fits":

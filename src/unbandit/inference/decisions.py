@@ -82,10 +82,8 @@ def _steps(log: ActionLog, initial: int, batch: int, there: Availability | None)
     return steps_of(actions, hidden, log.arms, initial, batch)
 
 
-def decisions_of(
-    log: ActionLog, initial: int = 1, batch: int = 1, there: Availability | None = None
-) -> Decisions:  # fmt: skip
-    """Return the decisions of a log's first demonstration; `there` says which arms could be pulled when."""
+def decisions_of(log: ActionLog, initial: int = 1, batch: int = 1, there: Availability | None = None) -> Decisions:
+    """Return the decisions of a log's first demonstration; `there` says up to which round arms could be pulled."""
     arms, steps = len(log.arms), _steps(log, initial, batch, there)
     pulls = np.zeros(arms, np.int64)
     leader = np.empty(steps.arm.size, np.int64)
@@ -107,8 +105,8 @@ def predict(
     `drift` is an arm and by how much its mean changes, steadily, up to the horizon. Once the record is `HOPELESS` less
     probable than by other predictions (`unless_below`), nothing more is predicted. The prior variance is multiplied by
     one of `widths`, which is learnt from the record. The prior is around `means`, where these are given. If
-    `evidence_only`, arms that were not chosen are not asked for: faster, with the same evidence. `there` says which
-    arms could be pulled when: a decision is between those, and an arm that arrives is opened without one.
+    `evidence_only`, arms that were not chosen are not asked for: faster, with the same evidence. `there` says up
+    to which round each arm could be pulled; none may arrive late.
     """
     arms = len(log.arms)
     rule = rule.for_arms(arms)
@@ -127,9 +125,7 @@ def predict(
     if drift is not None:
         offsets[:, drift[0]] += drift[1] / horizon * _mean_round(steps, drift[0])
     if there is not None:
-        offsets[(steps.round[:, None] < there.first) | (steps.round[:, None] > there.last)] = -np.inf
-        opened = np.flatnonzero(~steps.decides)
-        offsets[opened, steps.arm[opened]] = -np.inf
+        offsets[steps.round[:, None] > there.last] = -np.inf
     known = np.zeros((particles, arms)), np.zeros(arms)
     cloud = new_cloud(belief_of(prior, arms, noise, None), *known, number, np.zeros(0, np.int64), seed, 0)
     columns = 0 if evidence_only else arms if all_arms else 1

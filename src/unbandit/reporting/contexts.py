@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbandit.contexts.check import FEATURE_MISSING
+from unbandit.contexts.check import OTHER_CAUSES
 from unbandit.errors import Audience, Notice, python_option
 from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
 from unbandit.plots.estimate import coefficients
@@ -158,7 +158,7 @@ def _check(answer: ContextEstimate) -> str:
         return f"Taken together, the demonstrations fit ({check.chance}). {check.reason}"
     if check.verdict == "fits":
         return f"Other rules and other numbers do not explain the choices far better ({check.chance}). {check.reason}"
-    return f"The rule does not fit ({check.chance}): {check.reason} {FEATURE_MISSING} Do not rely on the numbers."
+    return f"The rule does not fit ({check.chance}): {check.reason} {OTHER_CAUSES} Do not rely on the numbers."
 
 
 def _assumptions(answer: ContextEstimate, log: ContextLog) -> dict[str, str]:

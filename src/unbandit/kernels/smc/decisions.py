@@ -389,7 +389,7 @@ def predict_decisions(
 
     The first arguments are those of `Steps` and `Cloud`, array by array: tuples of so many arrays take seconds to
     compile. `room_for` has made `states`, `counts` and `work`. Where an offset is minus infinity, the arm cannot be
-    pulled; if it is that of the chosen arm, nothing is decided: the arm is opened.
+    pulled.
 
     Where the log evidence so far falls below `least`, which has a number for each step or none at all, the rest is not
     predicted. Returns whether all was.
@@ -412,8 +412,7 @@ def predict_decisions(
     evidence = 0.0
     for step in range(opening, chosen.size):
         arm, before, leader = chosen[step], chosen[step - 1], 0
-        pulls = counts[PULLS, arm] if offsets[step, arm] > -math.inf else 0  # of an arm that is decided for
-        asks = pulls > 0 and before != arm and shares.shape[1] > 0
+        pulls, asks = counts[PULLS, arm], before != arm and shares.shape[1] > 0
         for other in range(arms):
             work[PREDICTED, other] = 0.0
             leader = other if counts[PULLS, other] > counts[PULLS, leader] else leader
@@ -425,7 +424,7 @@ def predict_decisions(
                 counts[QUESTIONS, questions] = other
                 questions += 1
         counted, asked_weight = 0.0, 0.0
-        for particle in range(number if pulls > 0 else 0):  # an arm that is opened in mid-run comes first
+        for particle in range(number if pulls > 0 else 0):  # an arm that was left out in the opening comes first
             for other in range(arms):
                 shift = offsets[step, other]
                 work[CENTRE, other] = states[particle, CENTRES * arms + other] + shift
