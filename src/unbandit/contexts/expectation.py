@@ -13,7 +13,7 @@ import numpy as np
 from unbandit.kernels.choice_sites import ChanceSites, lay_noise, refine_chances
 from unbandit.kernels.compile import Integers, Numbers
 from unbandit.kernels.linear import LinearPath, PathSites, PathTwist, lay_path, refine_sites, solve_path
-from unbandit.kernels.simulate_linear import GREEDY, THOMPSON, UCB
+from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
 from unbandit.progress import current_work
 
 MOST_PASSES = 40
@@ -25,6 +25,8 @@ GREEDY_SHARE = 0.3  # the same where a choice may be a random one, whose tails a
 ROUGH_PASSES = 15  # for evidence that is only compared
 RELUCTANCE = 1.0  # nats by which choices must be more probable if rewards were rounded, so that this is assumed
 MOST_DIGITS = 6  # of rewards that may be rounded ones
+MOST_EVIDENCE = 1e-6  # of the log of a probability, with rounding; above it the passes diverged
+GUMBEL_VARIANCE = math.pi**2 / 6  # softmax takes the largest of values with Gumbel noise of the scale `temperature`
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +173,7 @@ def rough_evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
     if record.kind == UCB and impossible_at_first(path) is not None:
         return -math.inf
     value = approximate(record, path, passes=ROUGH_PASSES).log_evidence
-    return value if math.isfinite(value) and value < 1e-6 else -math.inf
+    return value if math.isfinite(value) and value < MOST_EVIDENCE else -math.inf
 
 
 def impossible_at_first(path: LinearPath) -> int | None:
@@ -182,27 +184,41 @@ def impossible_at_first(path: LinearPath) -> int | None:
 
 
 def approximate(record: ChoiceRecord, path: LinearPath, *, passes: int = MOST_PASSES) -> Approximation:
-    """Approximate the path behind a record, in so many passes at most."""
-    rows = path.bounds.size
+    """Approximate the path behind a record, in so many passes at most.
+
+    Softmax choices at a low temperature are nearly cuts, for which sites by gradient and Hessian diverge. They have
+    sites of choices with normal noise instead.
+    """
     if record.kind == UCB:
-        sites = PathSites(path.rows, np.zeros(rows), np.zeros(rows))
+        sites = PathSites(path.rows, np.zeros(path.bounds.size), np.zeros(path.bounds.size))
         return _settle(
             record, path, sites, None, passes,
             lambda twist, step, means: refine_sites(path, sites, twist, step, means),
         )  # fmt: skip
-    sites = PathSites(np.zeros_like(path.rows), np.zeros(rows), np.zeros(rows))
+    found = _approximate_chances(record, path, record.kind, passes)
+    if record.kind == SOFTMAX and not (found.settled and found.log_evidence < MOST_EVIDENCE):
+        return _approximate_chances(record, path, THOMPSON, passes)
+    return found
+
+
+def _approximate_chances(record: ChoiceRecord, path: LinearPath, kind: int, passes: int) -> Approximation:
+    """Approximate the path behind choices by chance, with sites as for one kind of them."""
+    sites = PathSites(np.zeros_like(path.rows), np.zeros(path.bounds.size), np.zeros(path.bounds.size))
     others = np.diff(path.first_row)
     ends = np.cumsum(others**2)
-    chances = ChanceSites(ends - others**2, np.zeros(ends[-1]), np.zeros(ends[-1]), np.zeros(rows))
+    chances = ChanceSites(ends - others**2, np.zeros(ends[-1]), np.zeros(ends[-1]), np.zeros(path.bounds.size))
     if record.kind == THOMPSON:
         lay_noise(
             record.vectors, record.offsets, record.chosen, record.known, record.ridge, record.strength, chances.first,
             chances.noise,
         )  # fmt: skip
-    kind = (record.kind, record.strength)
+    elif kind == THOMPSON:
+        chances.noise[:] = np.concatenate(
+            [(GUMBEL_VARIANCE * record.strength**2 * (np.eye(n) + 1)).ravel() for n in others]
+        )
     return _settle(
         record, path, sites, chances, passes,
-        lambda twist, step, means: refine_chances(path, sites, chances, twist, kind, step, means),
+        lambda twist, step, means: refine_chances(path, sites, chances, twist, (kind, record.strength), step, means),
     )  # fmt: skip
 
 

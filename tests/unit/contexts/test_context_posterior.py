@@ -67,9 +67,14 @@ def by_bounds(offers, means, inverse, chosen):
     return largest(means @ offers.T + 0.8 * widths, chosen)
 
 
-def by_softmax(offers, means, inverse, chosen):
-    scores = np.exp(means @ offers.T / 0.4)
+def by_softmax(offers, means, inverse, chosen, temperature=0.4):
+    values = means @ offers.T / temperature
+    scores = np.exp(values - values.max(axis=1, keepdims=True))
     return scores[:, chosen] / scores.sum(axis=1)
+
+
+def by_cold_softmax(*given):
+    return by_softmax(*given, temperature=0.002)
 
 
 def by_greed(offers, means, inverse, chosen):
@@ -95,6 +100,7 @@ def in_blocks(contexts, arms):
         (UCB, 0.8, by_bounds, [0, 0, 2, 2, 4, 4], False, (), 0.0),
         (UCB, 0.8, by_bounds, [0, 1, 2, 3, 4, 5], True, (), 0.0),
         (SOFTMAX, 0.4, by_softmax, [0, 0, 1, 2, 3, 4], False, (), 0.0),
+        (SOFTMAX, 0.002, by_cold_softmax, [0, 1, 2, 3, 4, 5], False, (), 0.0),
         (GREEDY, 0.2, by_greed, [0, 1, 2, 3, 4, 5], False, (), 0.0),
         (THOMPSON, 0.9, by_draws, [0, 1, 2, 3, 4, 5], False, (), 0.0),
         (THOMPSON, 0.9, by_draws, [0, 0, 2, 2, 4, 4], True, (), 0.0),
@@ -400,3 +406,14 @@ def test_a_wider_prior_is_not_proposed_where_evidence_is_too_rough():
         made = rule.demonstrate(value, contexts, seed=119)
         found = ub.context_posterior(made, rule, sigma=0.5, particles=100)
         assert "narrow-prior" not in {each.code for each in found.notices}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_softmax_choices_at_a_low_temperature_are_read(seed):
+    contexts, rule = np.random.default_rng(seed).normal(size=(60, 4, 3)), ub.LinSoftmax(temperature=0.01)
+    theta = np.random.default_rng(seed + 100).normal(size=3)
+    made = rule.demonstrate(ub.ContextInstance(theta, sigma=0.5), contexts, seed=seed)
+    found = ub.context_posterior(made, rule, sigma=0.5, particles=400)
+    assert {each.code for each in found.notices} == {"fits"}
+    assert np.abs(found.mean - theta).max() < 4 * np.sqrt(found.covariance.diagonal().max())
+    assert found.effective_size > 40
