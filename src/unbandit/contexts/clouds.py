@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbandit import checks
-from unbandit.contexts.expectation import Approximation, ChoiceRecord
+from unbandit.contexts.expectation import Approximation, ChoiceRecord, log_ties
 from unbandit.inference.filter import log_mean, new_cloud, systematic
 from unbandit.kernels.compile import Numbers
 from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
@@ -66,7 +66,8 @@ def run_clouds(
     with current_work().stage("Filtering", clouds * particles * rounds):
         outcomes = checks.in_threads(run, [(name,) for name in range(clouds)], checks.threads(threads))
     current_work().end_if_stopped()
-    first = approximation.log_start + log_first_choices(approximation.record)
+    record = approximation.record
+    first = approximation.log_start + log_first_choices(record) + log_ties(record, approximation.path)
     states, evidences = [], []
     for name, (cloud, died) in enumerate(outcomes):
         evidences.append(-np.inf if died else first + float(cloud.increments.sum()))

@@ -12,7 +12,7 @@ import numpy as np
 
 from unbandit.kernels.choice_sites import ChanceSites, lay_noise, refine_chances
 from unbandit.kernels.compile import Integers, Numbers
-from unbandit.kernels.linear import LinearPath, PathSites, PathTwist, lay_path, refine_sites, solve_path
+from unbandit.kernels.linear import ROUNDING, LinearPath, PathSites, PathTwist, lay_path, refine_sites, solve_path
 from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
 from unbandit.progress import current_work
 
@@ -172,8 +172,34 @@ def rough_evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
     path = path_of(record, sigma=sigma, prior=prior)
     if record.kind == UCB and impossible_at_first(path) is not None:
         return -math.inf
-    value = approximate(record, path, passes=ROUGH_PASSES).log_evidence
+    value = approximate(record, path, passes=ROUGH_PASSES).log_evidence + log_ties(record, path)
     return value if math.isfinite(value) and value < MOST_EVIDENCE else -math.inf
+
+
+def log_ties(record: ChoiceRecord, path: LinearPath) -> float:
+    """Return the log probability of which offer won where several have equal indices, whatever the rewards were.
+
+    Such are offers with equal features, and arms without a known reward in a round that gives them equal widths. To a
+    cut all of them satisfy it. It is 0 if the first one won everywhere, and does by the rule.
+    """
+    if record.kind not in (UCB, THOMPSON):
+        return 0.0
+    rounds, own = np.arange(record.chosen.size), record.offsets[:-1] + record.chosen
+    others = np.delete(np.arange(len(record.vectors)), own)
+    at = np.repeat(rounds, np.diff(path.first_row))  # the round of every comparison
+    moves = path.gains * np.random.default_rng(0).standard_normal(rounds.size)[:, None]
+    states = path.start + np.vstack((np.zeros_like(path.start), np.cumsum(moves, axis=0)))  # one path of all
+    states = states[record.known[at]]
+    size = np.einsum("rc,rc->r", np.abs(path.rows), np.abs(states))
+    tied = np.abs(np.einsum("rc,rc->r", path.rows, states)) <= ROUNDING * size
+    if record.kind == UCB:
+        mine, theirs = path.widths[own[at]], path.widths[others]
+        tied &= np.abs(theirs - mine) <= ROUNDING * (theirs + mine)
+    else:
+        tied &= (record.vectors[others] == record.vectors[own[at]]).all(axis=1)
+    if record.first_wins and not (tied & (others < own[at])).any():
+        return 0.0
+    return -float(np.log1p(np.bincount(at[tied], minlength=rounds.size)).sum())
 
 
 def impossible_at_first(path: LinearPath) -> int | None:

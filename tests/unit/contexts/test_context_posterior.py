@@ -8,7 +8,7 @@ import pytest
 import unbandit as ub
 from unbandit.contexts.check import check_notice, check_record
 from unbandit.contexts.clouds import run_clouds
-from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of
+from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, log_ties, path_of
 from unbandit.contexts.posterior import _record
 from unbandit.contexts.rule import parse_rule
 from unbandit.kernels.linear import PathSites, PathTwist, solve_path
@@ -417,3 +417,35 @@ def test_softmax_choices_at_a_low_temperature_are_read(seed):
     assert {each.code for each in found.notices} == {"fits"}
     assert np.abs(found.mean - theta).max() < 4 * np.sqrt(found.covariance.diagonal().max())
     assert found.effective_size > 40
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ties_do_not_speak_for_batches(seed):
+    """While no reward is known, arms of one context have equal indices, and any choice satisfies its cuts."""
+    generator, rule = np.random.default_rng(seed), ub.LinUCB(alpha=1, disjoint=True)
+    theta, contexts = generator.normal(size=(4, 3)), generator.normal(size=(300, 3)) / np.sqrt(3)
+    log = rule.demonstrate(ub.ContextInstance(theta, sigma=0.5), contexts, seed=seed)
+    assert ub.context_posterior(log, rule, sigma=0.5, particles=400).check.verdict == "fits"
+
+
+def test_the_probability_of_ties():
+    generator = np.random.default_rng(1)
+    wide = in_blocks(generator.standard_normal((5, 2)), 3)
+
+    def ties(contexts, chosen, kind, known=(0, 1, 2, 3, 4), *, first_wins=True):
+        offers = np.arange(len(contexts) + 1) * contexts.shape[1]
+        vectors = np.ascontiguousarray(contexts.reshape(-1, contexts.shape[2]))
+        record = ChoiceRecord(vectors, offers, np.array(chosen), np.array(known), kind, 1.0, RIDGE, first_wins)
+        return np.exp(-log_ties(record, path_of(record, sigma=SIGMA, prior=PRIOR)))
+
+    # Three arms are new, then two; in batches of five rounds all of them stay so.
+    assert ties(wide, [0, 1, 2, 0, 1], UCB) == 1
+    assert ties(wide, [0, 1, 2, 0, 1], UCB, first_wins=False) == pytest.approx(3 * 2)
+    assert ties(wide, [2, 1, 0, 0, 1], UCB) == pytest.approx(3 * 2)
+    assert ties(wide, [0, 1, 2, 0, 1], UCB, known=[0] * 5) == pytest.approx(3**5)
+    assert ties(wide, [0, 1, 2, 0, 1], THOMPSON, known=[0] * 5) == 1
+    twins = generator.standard_normal((5, 3, 2))
+    twins[2:, 2] = twins[2:, 0]  # offers with equal features, in three rounds
+    for kind in (UCB, THOMPSON):
+        assert ties(twins, [0, 1, 2, 1, 0], kind) == pytest.approx(2 * 2)
+        assert ties(twins, [0, 1, 0, 1, 0], kind) == 1
