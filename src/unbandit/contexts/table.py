@@ -63,7 +63,7 @@ class ContextParts(NamedTuple):
 class FeatureColumn:
     """Column of a feature, read batch by batch: a finite number in every row, or true and false as 1 and 0."""
 
-    fill = "Fill it in, or remove the whole round: a learner that chose saw a number."
+    fill = "Fill in the number that the learner had, often 0 or an average: it learnt from this round too."
 
     def __init__(self, name: str, role: str = "feature", most: int | None = None) -> None:
         self.name, self._role = name, role
