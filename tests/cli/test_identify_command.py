@@ -205,3 +205,25 @@ def test_more_notes_of_a_kind_are_counted_and_probabilities_are_written_one_way(
     assert "warning: c. There are 2 more warnings of this kind." in said
     sure = SimpleNamespace(arms=("A", "B"), probability_best=np.array([1.0, 0.0]))
     assert best_notice(sure).text == '"A" is the best arm with probability above 0.999.'
+
+
+def test_arms_that_come_and_go(unbandit, refused, tmp_path):
+    table = {"C": (101, None), "B": (None, 300)}
+    ub.UCB1().demonstrate(ub.Instance([1.0, 0.6, 0.8], 0.5, arms="ABC"), 400, seed=2, availability=table).write(
+        tmp_path / "log.csv"
+    )
+    (tmp_path / "arms.csv").write_text("arm,first,last\nC,101,\nB,,300\n")
+    asked = ["log.csv", "--sigma", "0.5", "--availability", "arms.csv"]
+    done = unbandit("identify", *asked, "--candidates", "ucb1,uniform,sae")
+    assert (done.code, done.out.splitlines()[0][:11]) == (0, "It was ucb1")
+    assert "note: sae is left out" in done.err
+    assert '"B" to round 300, "C" from round 101' in done.err
+    done = unbandit("report", *asked, "--candidates", "ucb1,uniform", "-o", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert done.code == 0
+    assert "Arms could be pulled in some rounds only" in page
+    assert "Grey: it could not be pulled." in page
+    done = unbandit("check", *asked, "--candidates", "ucb1")
+    assert "1 of 1 rules fits this log" in done.out
+    said = refused(4, "estimate", *asked, "--rule", "ucb1:exploration=fit")
+    assert "ask `identify` with --candidates ucb1" in said

@@ -116,6 +116,7 @@ def identify_line(log: str, known: Mapping[str, Any]) -> str:
     """
     sigma, words = known.get("sigma"), ["unbandit", "identify", log]
     words += [] if known.get("demonstration") is None else ["--demonstration", known["demonstration"]]
+    words += [] if known.get("availability") is None else ["--availability", known["availability"]]
     words += ["--bernoulli"] if known.get("bernoulli") else ["--sigma", f"{sigma:g}"] if sigma is not None else []
     return shlex.join(words)
 

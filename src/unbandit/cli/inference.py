@@ -151,6 +151,7 @@ def check(
     best_mean: options.BestMean = None,
     horizon: options.Horizon = None,
     level: options.Level = 0.95,
+    availability: options.Availability = None,
     demonstration: options.Demonstration = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
@@ -177,7 +178,8 @@ def check(
         with printer.answering(options.log_name(log)):
             found = identification.check(
                 record, candidates, sigma=sigma, bernoulli=bernoulli, horizon=horizon, best_mean=best_mean,
-                level=level, seed=seed, demonstration=demonstration, progress=status.update,
+                level=level, seed=seed, demonstration=demonstration, availability=availability,
+                progress=status.update,
             )  # fmt: skip
 
     def to_json() -> list[str]:
@@ -203,7 +205,7 @@ def check(
         soft_wrap=True,
     )
     if found.not_tried:
-        known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration}
+        known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration, "availability": availability}
         out.print(
             f"Not tried, since they choose at random or reveal no values: {', '.join(found.not_tried)}. "
             f"To weigh them too: {identify_line(log, known)}",
@@ -218,6 +220,7 @@ def identify(
     sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
     bernoulli: options.BernoulliRewards = False,
     prior: str = Option(None, "--prior", help="Of every arm's mean: normal:mean=0,deviation=1."),
+    availability: options.Availability = None,
     demonstration: options.Demonstration = None,
     horizon: options.Horizon = None,
     particles: int = Option(
@@ -254,7 +257,8 @@ def identify(
         with printer.answering(options.log_name(log)):
             answer = identification.identify(
                 record, candidates, prior=prior, sigma=sigma, bernoulli=bernoulli, horizon=horizon,
-                particles=particles, seed=seed, threads=threads, demonstration=demonstration, progress=status.update,
+                particles=particles, seed=seed, threads=threads, demonstration=demonstration,
+                availability=availability, progress=status.update,
             )  # fmt: skip
             tables = _value_tables(answer, level, needed=as_json or output is None or output.endswith(".json"))
             shown_all = len(tables) == len(answer.question.log)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from unbandit.progress import StageLine
     from unbandit.reporting.page import Page
 
-IDENTIFY_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "particles", "seed")
+IDENTIFY_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "particles", "seed", "availability")
 NEEDS_A_RULE: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
-    "availability": None, "no_check": False, "strict": False, "truth": None, "sensitivity": False, "unit": None,
-    "population": False, "features": None,
+    "no_check": False, "strict": False, "truth": None, "sensitivity": False, "unit": None, "population": False,
+    "features": None,
 }  # fmt: skip
 """Options of a report that need a rule, each with its default."""
 

@@ -170,7 +170,7 @@ def estimate(
     fitted = assumed.for_arms(len(record.arms))
     chosen = usable_method(method, record, fitted, pool)
     check_hidden(record, chosen, pool, scale)
-    there = None if availability is None else told_availability(record, availability, fitted, chosen, pool)
+    there = None if availability is None else told_availability(record, availability)
     check_numbers(best_mean, anchor, level, sigma, bernoulli, scale, constant, fitted, chosen)
     check_choices(chosen, scale, reference, constant, resamples, seed, pool, prior, particles)
     if pool:
@@ -202,7 +202,7 @@ def estimate(
         availability=there,
     )
     if there is not None:
-        request = _read_while_there(request, chosen)
+        request = _read_while_there(request, chosen, pool)
     drawn = (0 if seed is None else seed) if chosen in DRAWING else None
     even = _check_counts(request, pool) if not record.ordered and request.method in ("counts", "naive") else None
     others: dict[str, Answer] = {}
@@ -366,12 +366,12 @@ def posterior(
         )
     noise, warnings = reward_noise(fitted, sigma, bernoulli)
     known = known_mean(best_mean, anchor, record.arms)
-    there = None if availability is None else told_availability(record, availability, fitted, "posterior", pool)
+    there = None if availability is None else told_availability(record, availability)
     request = _request_class(record)(
         record, fitted, "posterior", horizons(horizon, record), noise, known, noise_known=not warnings,
         availability=there,
     )  # fmt: skip
-    request = request if there is None else _read_while_there(request, "posterior")
+    request = request if there is None else _read_while_there(request, "posterior", pool)
     believed = settled_prior(prior, noise, known)
     number = None if particles is None else checks.whole("particles", particles)
     work: dict[str, Any] = {
@@ -437,10 +437,11 @@ def _estimate_each(request: Request) -> Answer:
     return answer
 
 
-def _read_while_there(request: Request, method: Method) -> Request:
-    """Read every arm in the rounds in which it could be pulled, if by a closed form."""
-    from unbandit.estimators.availability import check_known_mean, is_filtered, read_available
+def _read_while_there(request: Request, method: Method, pool: bool) -> Request:
+    """Read every arm in the rounds in which it could be pulled, if by a closed form; refuse what is not read so."""
+    from unbandit.estimators.availability import check_known_mean, check_readable, is_filtered, read_available
 
+    check_readable(request.rule, method, pool)
     if is_filtered(request.rule, method):
         check_known_mean(request.anchor)
         return request

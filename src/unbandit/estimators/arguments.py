@@ -175,11 +175,8 @@ def _check_thinned(record: ThinnedLog, rule: Demonstrator) -> None:
         )
 
 
-def told_availability(
-    record: Record, given: Availability | AvailabilityTable, rule: Demonstrator, method: Method, pool: bool
-) -> Availability:
-    """Return which arms were there when, as told, held against the log; refuse what cannot be read so."""
-    from unbandit.estimators.availability import check_readable
+def told_availability(record: Record, given: Availability | AvailabilityTable) -> Availability:
+    """Return which arms were there when, as told, held against the log; refuse a log that cannot be read so."""
     from unbandit.log.availability import availability_of
 
     if shows_part(record):
@@ -206,7 +203,6 @@ def told_availability(
             f"{option('availability')}: expected a whole log with one row per round; {what}.",
             remedy="Read the log whole: a log that is scanned or followed does not keep its rounds.",
         )
-    check_readable(rule, method, pool)
     found = availability_of(given, record.arms)
     found.check_log(record)
     return found

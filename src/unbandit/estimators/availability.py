@@ -70,14 +70,15 @@ def check_known_mean(anchor: Anchor | None) -> None:
 
 def said_of_filtered(log: ActionLog, availability: Availability) -> list[Notice]:
     """Return what was taken for what in a posterior, and to which arms gaps are."""
-    notes = [_said_of_table(availability)]
+    notes = [said_of_table(availability)]
     if any((availability.last < length).any() for length in log.lengths.tolist()):
         text = "A gap is to the best of the arms that were there in an arm's last round. "
         notes.append(Notice("gap-to", f"{text}Ranks are of arms whose gap is to the best of the same arms."))
     return notes
 
 
-def _said_of_table(availability: Availability) -> Notice:
+def said_of_table(availability: Availability) -> Notice:
+    """Say in which rounds arms could be pulled."""
     limits = f"in some rounds only: {availability.said}" if availability.said else "in all rounds"
     return Notice("availability", f"Arms could be pulled {limits}.")
 
@@ -175,7 +176,7 @@ def said_of_availability(
     """Return warnings and notes (what was taken for what, to which arms gaps are, what does not add up), and the arms
     of each demonstration that have no rank among the others.
     """
-    warnings, notes = list[Notice](), [_said_of_table(availability)]
+    warnings, notes = list[Notice](), [said_of_table(availability)]
     arms, several, first = log.arms, len(log) > 1, log.tallied("counts").first
     apart = np.array([apart_arms(reading, which, availability, int(each)) for which, each in enumerate(log.lengths)])
     for which, name in enumerate(log.demonstrations):

@@ -72,8 +72,9 @@ def fitted_to_log(log: Any, family: RuleFamily, options: Options) -> tuple[Actio
         )
     if options.get("availability") is not None:
         raise NotIdentifiable(
-            f"{family}: arms come and go, and decisions among some of the arms are not predicted.",
-            remedy=f"Give {family.title} a value.",
+            f"{family}: no number of a rule is fitted where arms arrive late or are withdrawn.",
+            remedy=f"Give {family.title} a value, or ask `identify` with {option('candidates', family.kind.name)}: it "
+            "averages the values over what is not known of a rule.",
         )
     record = as_log(given, f"fitting {family.title}")
     if not record.ordered:

@@ -13,7 +13,8 @@ import numpy as np
 
 from unbandit import checks
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
-from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration
+from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
+from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.posterior import LATE_PULLS, settled_prior
 from unbandit.formatting import joined, quoted, short_numbers
 from unbandit.identification.candidates import (
@@ -50,7 +51,9 @@ from unbandit.identification.values import (
 )
 from unbandit.inference import Prior
 from unbandit.inference.draws import check_rewards
+from unbandit.inference.steps import check_filtered
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability, AvailabilityTable
 from unbandit.progress import current_work, interruptible
 
 NEXT = (
@@ -82,6 +85,7 @@ def identify(
     threads: int | None = None,
     progress: Callable[[str], None] | None = None,
     demonstration: object = None,
+    availability: Availability | AvailabilityTable | None = None,
 ) -> Identification:
     """Identify which rule made a log, or say that the log cannot distinguish the candidates.
 
@@ -112,6 +116,9 @@ def identify(
         Called with a line of text at each stage.
     demonstration
         The name of the one demonstration to read, of several.
+    availability
+        In which rounds arms could be pulled, if not in all, as for `estimate`. Rules that cannot be read with such a
+        log, as those that eliminate arms, are left out.
 
     Raises
     ------
@@ -143,9 +150,14 @@ def identify(
         particles=None if particles is None else checks.whole("particles", particles),
         seed=checks.seed(seed),
         threads=None if threads is None else checks.threads(threads),
+        there=None if availability is None else told_availability(record, availability),
     )
     considered, notes = candidates_for(candidates, noise, record, lines=True)
-    notes = [*notes, *appeared_late(record)]
+    if request.there is None:
+        notes = [*notes, *appeared_late(record)]
+    else:
+        considered, left_out = _readable(considered)
+        notes = [*notes, *left_out, *said_of_filtered(record, request.there)]
     if progress is not None:
         progress("Identifying the rule")
     answer = interruptible(_answer, replace(request, alone=len(considered) == 1), considered, warnings, notes)
@@ -154,8 +166,26 @@ def identify(
     return answer
 
 
+def _readable(candidates: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], list[Notice]]:
+    """Leave out candidates that no filter reads where arms arrive late or are withdrawn; refuse if none is left."""
+    kept, refused = list[Candidate](), dict[str, NotIdentifiable]()
+    for candidate in candidates:
+        try:
+            check_filtered(candidate.guesses[0][0])
+            kept.append(candidate)
+        except NotIdentifiable as refusal:
+            refused[candidate.name] = refusal
+    if not kept:
+        raise next(iter(refused.values()))
+    if not refused:
+        return tuple(kept), []
+    which = "is" if len(refused) == 1 else "are"
+    text = f"{joined(list(refused), 'and')} {which} left out: such rules cannot be compared where arms arrive late or "
+    return tuple(kept), [Notice("candidate-left-out", f"{text}are withdrawn, so the log may be theirs.")]
+
+
 def appeared_late(log: ActionLog) -> list[Notice]:
-    """Say which arm first appears late: it may not have been there before, which `identify` cannot be told.
+    """Say which arm first appears late: it may not have been there before.
 
     An arm is late in every demonstration that pulled it: after an opening of all others, or after very many rounds.
     """
@@ -171,9 +201,8 @@ def appeared_late(log: ActionLog) -> list[Notice]:
     arm, round = min(zip((log.arms[at] for at in marked), when, strict=True), key=lambda pair: pair[1])
     more = f" (and {marked.size - 1} more after it)" if marked.size > 1 else ""
     text = (
-        f"Arm {quoted(arm)} first appears in round {round:,}{more}. `identify` assumes that every arm was available "
-        f"from the first round. If it was not, name the rule in `estimate` and give the arm's first round with "
-        f"{option('availability')}."
+        f"Arm {quoted(arm)} first appears in round {round:,}{more}. Every arm is taken to have been available from "
+        f"the first round. If it was not, give the arm's first round with {option('availability')}."
     )
     return [Notice("appeared-late", text, round=round, arm=arm)]
 

@@ -39,6 +39,7 @@ from unbandit.inference.rivals import predicts
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 
 GuessKey = tuple[int, int]  # a candidate's position, and that of one of its guesses
 
@@ -80,6 +81,7 @@ class IdentificationRequest:
     seed: int
     threads: int | None
     alone: bool = False  # whether a single candidate was given, which has no probability
+    there: Availability | None = None  # which arms could be pulled when, if not all in all rounds
 
     @property
     def sigma(self) -> float | None:
@@ -200,7 +202,7 @@ def log_evidence(
     `before` is the result with fewer particles; how its clouds look ahead is not chosen again.
     """
     before = before if before is not None and before.rounds == heat.rounds else None
-    predicted = predicts(rule, request.noise) and request.log.rewards is None
+    predicted = predicts(rule, request.noise, request.there) and request.log.rewards is None
     parts: list[_Part] = []
     looks = before.looks if before is not None and before.looks else (None,) * len(request.horizons)
     for which, look_ahead in enumerate(looks):
@@ -247,10 +249,10 @@ def _filtered(
     belief = belief_of(request.prior, len(request.log.arms), request.noise, None)
     record, horizons = request.log.select(which, heat.rounds), [request.horizons[which]]
     if heat.quick:
-        look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed)
+        look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed, request.there)
     found = run_filters(
         record, rule, belief, horizons, heat.particles, CLOUDS, request.seed, threads=1, keep_paths=False,
-        tolerant=True, look_ahead=look_ahead,
+        tolerant=True, look_ahead=look_ahead, there=request.there,
     )  # fmt: skip
     return _Part(found.evidences, found.surprise, found.relaxed, found.look_ahead)
 
@@ -260,14 +262,14 @@ def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, h
     assert isinstance(rule, IndexRule)
     record, horizon = request.log.select(which, heat.rounds), request.horizons[which]
     rule = rule.for_arms(len(record.arms))
-    reading_of(record, 0, rule, horizon)  # refuses another opening
+    reading_of(record, 0, rule, horizon, request.there)  # refuses another opening
     if hasattr(rule, "width"):
         width_parameters(rule, horizon)  # refuses widths that are not finite
     given = (record, rule, request.noise, request.prior, horizon, heat.predicting)
     own = zlib.crc32(str(rule).encode())  # errors of neighbouring values shall not add up
     seeds = [(request.seed + own + cloud) % 2**64 for cloud in range(heat.predictions)]
-    found = [predict(*given, seed=seed, widths=(1.0,), evidence_only=True) for seed in seeds]
-    evidences = np.array([each.log_evidence for each in found]) + opening_chance(record, 0, rule)
+    found = [predict(*given, seed=seed, widths=(1.0,), evidence_only=True, there=request.there) for seed in seeds]
+    evidences = np.array([each.log_evidence for each in found]) + opening_chance(record, 0, rule, request.there)
     if not np.isfinite(evidences).any():
         raise CloudCollapsed(f"none of the particles explains the log under {rule}.")
     surprise = np.zeros(int(record.lengths[0]))

@@ -23,7 +23,7 @@ from unbandit.errors import (
     python_option,
 )
 from unbandit.estimators.api import estimate
-from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration
+from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.fit import Check
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.inference import decisions
@@ -32,6 +32,7 @@ from unbandit.inference.prior import usual_prior
 from unbandit.inference.rivals import NEARLY_AS_PROBABLE, RANDOM, predicts, usual_parameters
 from unbandit.instance import Bernoulli, Noise
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability, AvailabilityTable
 from unbandit.progress import interruptible
 from unbandit.result import Estimate
 from unbandit.tables import Finding
@@ -168,6 +169,7 @@ def check(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
     demonstration: object = None,
+    availability: Availability | AvailabilityTable | None = None,
 ) -> Survey:
     """Estimate a log under every rule that has a closed form, and say which of them fit it.
 
@@ -176,7 +178,7 @@ def check(
 
     Parameters
     ----------
-    log, sigma, bernoulli, horizon, best_mean, level, demonstration
+    log, sigma, bernoulli, horizon, best_mean, level, demonstration, availability
         As for `estimate`.
     candidates
         Rules to try, as for `identify`; by default every `proposed` rule with a closed form. Of a rule without
@@ -209,13 +211,15 @@ def check(
     not_tried = tuple(each.name for each in every if each not in considered)
     rounds = horizons(horizon, record)
     known = {"bernoulli": True} if isinstance(noise, Bernoulli) else {"sigma": noise.sigma} if sigma is not None else {}
+    there = None if availability is None else told_availability(record, availability)
     options: dict[str, Any] = {**known, "horizon": horizon, "best_mean": best_mean, "level": level}
+    options["availability"] = there
     rows = []
     for candidate in considered:
         if progress is not None:
             progress(f"Checking {candidate.name}")
         chosen, evidence = interruptible(
-            _most_probable, record, [guess for guess, _ in candidate.guesses], noise, int(rounds[0]), seed
+            _most_probable, record, [guess for guess, _ in candidate.guesses], noise, int(rounds[0]), seed, there
         )
         try:
             with python_warnings.catch_warnings():
@@ -225,8 +229,9 @@ def check(
         except UnbanditError as refusal:
             # without an estimate the rule may still be checked, at means that its posterior gives
             found = interruptible(
-                check_log, record, chosen, noise, rounds.tolist(), None, noise_known=sigma is not None, seed=seed
-            )
+                check_log, record, chosen, noise, rounds.tolist(), None, noise_known=sigma is not None, seed=seed,
+                availability=there,
+            )  # fmt: skip
             rows.append(CheckedRule(candidate.name, chosen, None, found, refusal, evidence))
     order = sorted(rows, key=_place)
     fitting = [row for row in rows if row.check.verdict == "fits"]
@@ -239,7 +244,7 @@ def check(
 
 
 def _most_probable(
-    log: ActionLog, guesses: Sequence[Demonstrator], noise: Noise, horizon: int, seed: int
+    log: ActionLog, guesses: Sequence[Demonstrator], noise: Noise, horizon: int, seed: int, there: Availability | None
 ) -> tuple[Demonstrator, float]:
     """Return the guess at a rule's parameters that makes the log's beginning most probable, and by how much.
 
@@ -250,11 +255,11 @@ def _most_probable(
     start = log.select(0, min(int(log.lengths[0]), ROUNDS))
 
     def evidence(guess: Demonstrator) -> float:
-        if not isinstance(guess, IndexRule) or not predicts(guess, noise) or len(log.arms) > MOST_ARMS:
+        if not isinstance(guess, IndexRule) or not predicts(guess, noise, there) or len(log.arms) > MOST_ARMS:
             return -math.inf
         try:
             given = start, guess, noise, prior, horizon, PARTICLES
-            return decisions.predict(*given, seed=seed, evidence_only=True).log_evidence
+            return decisions.predict(*given, seed=seed, evidence_only=True, there=there).log_evidence
         except InferenceError:
             return -math.inf
 

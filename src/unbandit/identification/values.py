@@ -24,6 +24,7 @@ from unbandit.inference.clouds import one_look_ahead
 from unbandit.inference.draws import draws_between
 from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import BetaPrior, belief_of
+from unbandit.inference.result import gaps_of
 from unbandit.inference.surface import WINDOW, evidence_density, narrowed, spread_quantiles
 
 DRAWS = 1_000  # per cloud, of values and for simulations
@@ -68,10 +69,10 @@ class RuleValues:
         return int(chance.argmax()) if self.posterior is not None and chance.max() >= PROBABLY else None
 
 
-def _answered(means: NDArray[np.float64], which: int) -> AnsweredMeans:
+def _answered(means: NDArray[np.float64], rivals: NDArray[np.bool_] | None, which: int) -> AnsweredMeans:
     """Return what a check asks for of the only demonstration."""
     draws = means.reshape(-1, means.shape[-1])
-    gaps = draws.max(axis=1, keepdims=True) - draws
+    gaps = gaps_of(draws, rivals)
     low, high = np.quantile(gaps, INTERVAL, axis=0)
     return AnsweredMeans(np.median(gaps, axis=0), low, high, REACH, draws.mean(axis=0), draws)
 
@@ -218,8 +219,9 @@ def _posterior(request: IdentificationRequest, which: int, rule: Demonstrator, d
     record, horizons = request.log.select(which), [request.horizons[which]]
     given = (record, rule, request.prior, request.noise, horizons)
     options: dict[str, Any] = {"clouds": CLOUDS, "draws": draws, "seed": request.seed, "threads": request.threads}
+    options["there"] = request.there
     belief = belief_of(request.prior, len(record.arms), request.noise, None)
-    look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed)
+    look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed, request.there)
     try:
         found = infer(*given, particles=request.particles or PARTICLES, look_ahead=look_ahead, **options)
         if request.particles or not DIFFER.intersection(notice.code for notice in found.warnings):
@@ -249,11 +251,12 @@ def checked_rule(
     if values is not None and values.by_rule:
         sets = list(values.by_rule[:MOST_GUESSES])
     tried: list[tuple[Check, Demonstrator]] = []
+    rivals = None if values is None or values.posterior is None else values.posterior.rivals
     for rule, means in sets:
         check = check_log(
             request.log, rule, request.noise, list(request.horizons),
-            None if means is None else partial(_answered, means), seed=request.seed, threads=request.threads,
-            alone=request.alone,
+            None if means is None else partial(_answered, means, rivals), seed=request.seed, threads=request.threads,
+            availability=request.there, alone=request.alone,
         )  # fmt: skip
         tried.append((check, rule))
         if check.verdict != "does not fit":

@@ -156,7 +156,7 @@ def run_filters(
         an index rule are sent again with more particles before that, unless their number was given.
     """
     rule = rule.for_arms(len(log.arms))
-    there = None if there is None or there.covers(int(log.lengths.max())) else there
+    there = _limits(there, log)
     readings = [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(*map(work_of, readings))
     if particles is None and isinstance(rule, EliminationRule):  # resampling forgets arms that went
@@ -278,14 +278,20 @@ def _towards(
     return [beta_log(rule, steps).towards(each) for each in twists] if task.draws_betas else list(twists)
 
 
+def _limits(there: Availability | None, log: ActionLog) -> Availability | None:
+    """Return which arms could be pulled when; None if all could in all rounds of a log."""
+    return None if there is None or there.covers(int(log.lengths.max())) else there
+
+
 def one_look_ahead(
-    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int
-) -> LookAhead | None:
+    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int,
+    there: Availability | None = None,
+) -> LookAhead | None:  # fmt: skip
     """Return a look at the whole log by the approximation that is mostly best, untried; None where there is none.
 
     For a single cloud of an evidence that is wanted quickly and may be less precise. Rounds are not predicted.
     """
-    task, steps = _whole_log(log, rule, belief, horizons, seed)
+    task, steps = _whole_log(log, rule, belief, horizons, seed, there)
     if task is None or not isinstance(task.rule, RandomisedRule):
         return None
     normal, beliefs, read, known = _as_normal(task, task.rule, steps)
@@ -305,15 +311,17 @@ def evidence_without_clouds(
 
 
 def _whole_log(
-    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int
-) -> tuple[CloudFilter | None, list[Steps]]:
+    log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int,
+    there: Availability | None = None,
+) -> tuple[CloudFilter | None, list[Steps]]:  # fmt: skip
     """Return a filter that can look at the whole log, and what it reads; None where it cannot."""
     rule = rule.for_arms(len(log.arms))
     if not isinstance(rule, RandomisedRule):
         return None, []
-    readings = [reading_of(log, which, rule, horizon) for which, horizon in enumerate(horizons)]
+    there = _limits(there, log)
+    readings = [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
     steps = [reading for reading in readings if isinstance(reading, Steps)]
-    task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), 1, seed, keep_paths=False)
+    task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), 1, seed, keep_paths=False, there=there)
     return (task if can_twist(rule, steps, len(log.arms), betas=_has_angles(task)) else None), steps
 
 

@@ -173,7 +173,7 @@ def odds_of_index_rules(
             first = run_filters(*given, keep_paths=False, tolerant=True, there=there).evidences
         first = first[np.isfinite(first)]
         for particles in (QUICK, THOROUGH):
-            quick = one_look_ahead(log, *usual, seed) if particles == QUICK and there is None else None
+            quick = one_look_ahead(log, *usual, seed, there) if particles == QUICK else None
             given = log, *usual, particles, OWN_CLOUDS, seed, threads
             own = run_filters(*given, keep_paths=False, tolerant=True, look_ahead=quick, there=there).evidences
             finite = own[np.isfinite(own)]

@@ -126,12 +126,12 @@ def draw_figures(
 def draw_believed(data: FigureData) -> list[ReportFigure]:
     """Draw what is believed of the arms, whichever of several rules made the log; and what the log says in any case."""
     believed = [_arms(data), _densities(data)] if data.answer.posteriors else []
-    return believed + draw_choices(data.log)
+    return believed + draw_choices(data.log, data.availability)
 
 
-def draw_choices(log: ActionLog) -> list[ReportFigure]:
+def draw_choices(log: ActionLog, there: Availability | None = None) -> list[ReportFigure]:
     """Draw which arm was chosen when: what a log says whatever rule made it."""
-    first = _timeline(log) if log.ordered and int(log.lengths[0]) >= FEWEST_ROUNDS else None
+    first = _timeline(log, there) if log.ordered and int(log.lengths[0]) >= FEWEST_ROUNDS else None
     return [figure for figure in (draw_shares(log), first) if figure is not None]
 
 

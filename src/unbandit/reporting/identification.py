@@ -13,6 +13,7 @@ import numpy as np
 from unbandit import checks
 from unbandit.errors import AssumptionWarning, Audience, InferenceError, NotIdentifiable, phrase, python_option
 from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
+from unbandit.estimators.availability import said_of_table
 from unbandit.estimators.posterior import posterior_row
 from unbandit.formatting import (
     by_reason,
@@ -93,7 +94,7 @@ def identification_report(
     is_part = is_record(log) and shows_part(log)
     record = as_log(log.rows if is_part else log, "report")
     if names:
-        record = renamed_arms(record, {str(arm): str(called).strip() for arm, called in names.items()}, options={})
+        record = renamed_arms(record, {str(arm): str(called).strip() for arm, called in names.items()}, options=options)
     say("Identifying the rule", 0.05)
     found, refusal, refuted = None, "", False
     with warnings.catch_warnings():
@@ -283,11 +284,12 @@ def _pictures(
     found: Identification | None, answer: Estimate | None, record: ActionLog, *, short: bool
 ) -> list[ReportFigure]:
     """Draw the candidates, the values and the choices; for one page the values alone, or the choices."""
+    there = None if found is None else found.question.there
     if found is None or answer is None:
-        return draw_choices(record)
+        return draw_choices(record, there)
     quantity = reported_quantity(answer)
     rows = answer.ranked(answer.demonstrations[0])
-    data = FigureData(record, found.leading.guesses[0].rule, {}, answer, quantity, rows, {})
+    data = FigureData(record, found.leading.guesses[0].rule, {}, answer, quantity, rows, {}, availability=there)
     figures = draw_believed(data)
     return figures[:1] if short else [*figures, _evidence(found)]
 
@@ -317,10 +319,11 @@ def _assumptions(found: Identification) -> dict[str, str]:
         f"One reward scatters around its arm's mean with a standard deviation of {number(asked.noise.sigma, 3)}."
     )  # fmt: skip
     every = [each.name for each in found.candidates]
+    limits = "" if asked.there is None else f" {said_of_table(asked.there).text}"
     return {
         "rule": f"One of these made the whole log: {joined(every, 'or')}. All were equally likely before.",
         "numbers": "Numbers of a rule that nobody knows are averaged over, by how probable each value is.",
         "rewards": noise,
         "prior": f"Beforehand every arm's mean is taken from {asked.prior}.",
-        "arms": "What an arm is worth does not change during the log.",
+        "arms": f"What an arm is worth does not change during the log.{limits}",
     }

@@ -44,7 +44,7 @@ def question():
 @pytest.fixture
 def made_up(monkeypatch):
     """Return where a rule's evidence can be put: per cloud, by rule and particles; and what was asked for."""
-    monkeypatch.setattr(evidence, "predicts", lambda rule, noise: False)
+    monkeypatch.setattr(evidence, "predicts", lambda *given: False)
     values, asked = {}, []
 
     def run_filters(log, rule, belief, horizons, particles, clouds, seed, **options):

@@ -456,3 +456,52 @@ def test_an_arm_that_others_chose_early_was_there():
     rows = [("one", arm) for arm in "AB" * 20 + "C"] + [("two", arm) for arm in "ABC" * 10]
     log = ub.ActionLog.from_frame(pl.DataFrame(rows, ["demonstration", "arm"], orient="row"))
     assert api.appeared_late(log) == []
+
+
+@pytest.fixture(scope="module")
+def changing():
+    """A log of UCB1 in which an arm arrives late and another is withdrawn, with the table of both."""
+    table = {"C": (121, None), "B": (None, 300)}
+    instance = ub.Instance([1.0, 0.6, 0.8], 0.5, arms="ABC")
+    return ub.UCB1().demonstrate(instance, horizon=400, seed=2, availability=table), table
+
+
+def test_a_rule_is_identified_where_arms_arrive_late_or_are_withdrawn(changing):
+    log, table = changing
+    candidates = ["ucb1", "epsilon-greedy:epsilon=0.1", "uniform"]
+    with pytest.raises(ub.NotIdentifiable, match=r"first appears in round 121.*availability"):
+        ub.identify(log, candidates[:1], sigma=0.5)
+    found = ub.identify(log, [*candidates, "sae"], sigma=0.5, availability=table, seed=1)
+    assert (found.verdict, found.winner, found.check.verdict) == ("identified", "ucb1", "fits")
+    told = {notice.code: notice.text for notice in found.notes}
+    assert told["candidate-left-out"].startswith("sae is left out")
+    assert '"B" to round 300, "C" from round 121' in told["availability"]
+    assert "appeared-late" not in told
+    assert found.values.rivals.tolist() == [[True, False, True], [True, True, True], [True, False, True]]
+    gaps = np.quantile(found.values.gaps.reshape(-1, 3), [0.001, 0.999], axis=0)
+    assert (gaps[0] <= [0, 0.4, 0.2]).all()
+    assert (gaps[1] >= [0, 0.4, 0.2]).all()
+
+
+def test_decisions_are_predicted_where_an_arm_is_withdrawn():
+    table = {"B": (None, 150)}
+    instance = ub.Instance([1.0, 0.6, 0.8], 0.5, arms="ABC")
+    log = ub.UCB1().demonstrate(instance, 400, seed=2, availability=table)
+    found = ub.identify(log, ["ucb1", "ucb:alpha=0.25", "uniform"], sigma=0.5, availability=table)
+    assert (found.winner, found.leading.guesses[0].evidence.particles) == ("ucb1", 24)  # of predictions
+
+
+def test_what_cannot_be_told_with_a_table_of_arms_is_refused(changing):
+    log, table = changing
+    with pytest.raises(ub.NotIdentifiable, match="no posterior of a rule of this kind where arms arrive late"):
+        ub.identify(log, ["sae", "phased"], sigma=0.5, availability=table)
+    with pytest.raises(ub.UnbanditError, match='arm "C" is pulled in round 121, and its first round is 200'):
+        ub.identify(log, ["ucb1"], sigma=0.5, availability={"C": (200, None)})
+
+
+def test_rules_are_checked_where_an_arm_is_withdrawn(changing):
+    log, table = changing
+    found = ub.check(log, "ucb1,sae:alpha=0.25", sigma=0.5, availability=table)
+    verdicts = {row.name: row.check.verdict for row in found.rows}
+    assert verdicts["ucb1"] == "fits"
+    assert found.fitting[0].estimate.best == ("A",)
