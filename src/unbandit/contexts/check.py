@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from unbandit.contexts.clouds import run_clouds
+from unbandit.contexts.design import INTERCEPT, Design
 from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of, rough_evidence
 from unbandit.errors import Notice
 from unbandit.fit import Check
@@ -38,18 +39,18 @@ CLOSE = math.log(20)  # nats by which a rival may be behind the best, and still 
 
 def check_record(
     record: ChoiceRecord, name: str, *, sigma: float, prior: float, log_evidence: float, seed: int,
-    names: Sequence[tuple[str, str | None]] = (),
+    design: Design | None = None,
 ) -> Check:  # fmt: skip
     """Compare a rule's evidence with that of rivals, on the first part of a long record.
 
-    `log_evidence` is that of the choices, given the known rewards; those count where a rival has other noise. `names`
-    are the feature and the arm of every coefficient.
+    `log_evidence` is that of the choices, given the known rewards; those count where a rival has other noise. The
+    `design` names features and arms; without it, rivals have the same ones.
     """
     part = first_part(record)
     if part is not record:
         approximation = approximate(part, path_of(part, sigma=sigma, prior=prior))
         log_evidence = run_clouds(approximation, particles=PARTICLES, clouds=2, seed=seed).log_evidence[0]
-    rivals = _rivals(part, name, sigma, prior, names)
+    rivals = _rivals(part, name, sigma, prior, design)
     evidences = np.array([rough_evidence(each, noise, prior) for _, each, noise, _ in rivals])
     said = [*(text for text, *_ in rivals), "a choice at random"]
     log_weights = np.log([*(weight for *_, weight in rivals), RANDOM_WEIGHT])
@@ -69,7 +70,8 @@ def check_record(
     choices = f"all {rounds:,} choices" if part is record else f"the first {part.chosen.size:,} of {rounds:,} choices"
     compared = (
         f"The probability of {choices} under the rule was compared with that under {len(said)} others: the same rule "
-        "with other numbers or noise, in batches, with other features; other rules; and a choice at random."
+        "with other numbers or noise, in batches, with other features or coefficients for each arm; other rules; and a "
+        "choice at random."
     )
     if p_value > DOES_NOT_FIT:
         return Check("fits", p_value=p_value, reason=compared, checked=1)
@@ -104,9 +106,12 @@ def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> l
     text = f"Checked: no other rule that was tried makes these choices clearly more probable. {check.reason}"
     if in_proportion is not None:
         name = rule.partition(":")[0]
-        text += (
-            f" Coefficients are about in proportion to {in_proportion}, and a short log may not show that it is wrong: "
+        remedy = "it must be right." if in_proportion == "sigma" else (
             f"if you do not know it, use {name}:{in_proportion}=fit."
+        )  # fmt: skip
+        text += (
+            f" Coefficients are about in proportion to {in_proportion}, and a log seldom shows that it is wrong by a "
+            f"factor of less than 3: {remedy}"
         )
     return [Notice("fits", text)]
 
@@ -133,7 +138,7 @@ def first_part(record: ChoiceRecord) -> ChoiceRecord:
 
 
 def _rivals(
-    record: ChoiceRecord, name: str, sigma: float, prior: float, names: Sequence[tuple[str, str | None]]
+    record: ChoiceRecord, name: str, sigma: float, prior: float, design: Design | None
 ) -> Sequence[tuple[str, ChoiceRecord, float, float]]:
     """Return what else may have made the record: words, how it chooses, the noise, and its weight."""
     labels = {UCB: "linucb:alpha", THOMPSON: "lints:v", GREEDY: "lin-epsilon-greedy:epsilon",
@@ -147,7 +152,7 @@ def _rivals(
     own = [each for each in own if record.kind != GREEDY or each < 1]
     rivals = [(f"{labels[record.kind]}={number(each, 3)}", replace(record, strength=each), sigma) for each in own]
     rivals += [(f"{name} with sigma {number(factor * sigma, 3)}", record, factor * sigma) for factor in OTHER_NOISE]
-    rivals += [(f"{name} {how}", each, sigma) for how, each in _learning_otherwise(record, names)]
+    rivals += [(f"{name} {how}", each, sigma) for how, each in _learning_otherwise(record, design)]
     others = [
         (f"{labels[kind]}={number(each, 3)}", replace(record, kind=kind, strength=each), sigma)
         for kind, values in strengths.items() if kind != record.kind for each in values
@@ -156,27 +161,54 @@ def _rivals(
     return [(*each, weight) for each, weight in zip(rivals + others, weights, strict=True)]
 
 
-def _learning_otherwise(
-    record: ChoiceRecord, names: Sequence[tuple[str, str | None]]
-) -> Iterator[tuple[str, ChoiceRecord]]:
-    """Yield the same rule learning in batches (or not), without one of its features, or with an intercept."""
+def _learning_otherwise(record: ChoiceRecord, design: Design | None) -> Iterator[tuple[str, ChoiceRecord]]:
+    """Yield the same rule learning otherwise: in batches (or not), for all arms together or each, with other features.
+
+    Other features are one less, or an intercept more.
+    """
     rounds = np.arange(record.chosen.size)
     if np.array_equal(record.known, rounds):
         for size in OTHER_BATCHES:
             yield f"in batches of {size} rounds", replace(record, known=rounds // size * size)
     elif record.known.size > 1:
         yield "without batch and delay", replace(record, known=rounds)
+    if design is None:
+        return
+    if (vectors := _otherwise_shared(record, design)) is not None:
+        how = "coefficients for each arm (disjoint=true)"
+        if design.count > 1:
+            how = "the same coefficients for all arms (disjoint=false)"
+        yield f"with {how}", replace(record, vectors=_fixed(vectors))
+    names = design.names
     features = list(dict.fromkeys(feature for feature, _ in names))
     if not 1 < len(features) <= MOST_FEATURES:
         return
     for feature in features:
         columns = [at for at, (each, _) in enumerate(names) if each == feature]
-        yield f'without the feature "{feature}"', replace(
+        which = "intercept (intercept=false)" if feature == INTERCEPT else f'feature "{feature}"'
+        yield f"without the {which}", replace(
             record, vectors=_fixed(np.delete(record.vectors, columns, axis=1))
         )  # fmt: skip
     if names[0][1] is None and np.ptp(record.vectors, axis=0).all():
         ones = np.ones((len(record.vectors), 1))
         yield "with an intercept", replace(record, vectors=_fixed(np.hstack((record.vectors, ones))))
+
+
+def _otherwise_shared(record: ChoiceRecord, design: Design) -> Numbers | None:
+    """Return what a disjoint model in place of a shared one multiplies, or the other way; None if that says nothing.
+
+    A shared model needs offers that differ within a round. A disjoint one must not have too many coefficients.
+    """
+    offers, size = record.vectors.shape
+    if design.count > 1:
+        vectors = record.vectors.reshape(offers, design.count, design.size).sum(axis=1)
+        first = np.repeat(record.offsets[:-1], np.diff(record.offsets))
+        return None if np.array_equal(vectors, vectors[first]) else vectors
+    if design.arms == 1 or offers * (design.arms * size) ** 2 > MOST_WORK:
+        return None
+    full = np.zeros((offers, design.arms, size))
+    full[np.arange(offers), design.codes[:offers]] = record.vectors
+    return full.reshape(offers, -1)
 
 
 def _fixed(vectors: Numbers) -> Numbers:

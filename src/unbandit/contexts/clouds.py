@@ -106,7 +106,8 @@ def log_first_choices(record: ChoiceRecord) -> float:
         offers, chosen = record.vectors[record.offsets[at] : record.offsets[at + 1]], int(record.chosen[at])
         if record.kind == THOMPSON:  # A is a multiple of 1: its scale does not matter, nor does that of the draws
             values = generator.standard_normal((FIRST_DRAWS, offers.shape[1])) @ offers.T
-            total += np.log((1 + np.count_nonzero(values.argmax(axis=1) == chosen)) / (1 + FIRST_DRAWS))
+            first = values[:, chosen] >= values.max(axis=1)  # with others, if their features are equal
+            total += np.log((1 + np.count_nonzero(first)) / (1 + FIRST_DRAWS))
         elif record.kind == GREEDY and record.first_wins:
             total += np.log(record.strength / len(offers) + (1 - record.strength) * (chosen == 0))
         elif record.kind != UCB:

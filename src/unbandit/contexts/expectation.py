@@ -112,7 +112,7 @@ def path_of(record: ChoiceRecord, *, sigma: float, prior: float) -> LinearPath:
     length = size + (record.rewards.size > 0) + (size if record.rounded_to > 0 else 0)  # of a state
     path = LinearPath(
         gains=np.zeros((rounds, length)), rows=np.zeros((rows, length)), bounds=np.zeros(rows),
-        widths=np.zeros(record.vectors.shape[0]), first_row=np.zeros(rounds + 1, np.int64),
+        widths=np.zeros(record.vectors.shape[0]), wins=np.ones(rounds), first_row=np.zeros(rounds + 1, np.int64),
         first_choice=np.zeros(rounds + 2, np.int64), covariance=np.zeros((size, size)), start=np.zeros(length),
     )  # fmt: skip
     alpha = record.strength if record.kind == UCB else 0.0
@@ -121,6 +121,9 @@ def path_of(record: ChoiceRecord, *, sigma: float, prior: float) -> LinearPath:
         record.vectors, record.offsets, record.chosen, record.known, record.rewards, record.ridge, alpha, sigma, prior,
         record.rounded_to / math.sqrt(12), strict, path,
     )  # fmt: skip
+    if record.kind == GREEDY:
+        equal, earlier = _ties(record, path)
+        path.wins[:] = earlier == 0 if record.first_wins else 1 / (1 + equal)
     return path
 
 
@@ -179,11 +182,20 @@ def rough_evidence(record: ChoiceRecord, sigma: float, prior: float) -> float:
 def log_ties(record: ChoiceRecord, path: LinearPath) -> float:
     """Return the log probability of which offer won where several have equal indices, whatever the rewards were.
 
-    Such are offers with equal features, and arms without a known reward in a round that gives them equal widths. To a
-    cut all of them satisfy it. It is 0 if the first one won everywhere, and does by the rule.
+    To a cut all of them satisfy it. It is 0 if the first one won everywhere, and does by the rule; of greedy choices
+    the path has it.
     """
     if record.kind not in (UCB, THOMPSON):
         return 0.0
+    equal, earlier = _ties(record, path)
+    return 0.0 if record.first_wins and not earlier.any() else -float(np.log1p(equal).sum())
+
+
+def _ties(record: ChoiceRecord, path: LinearPath) -> tuple[Integers, Integers]:
+    """Return how many offers are equal to the chosen one, whatever the rewards were, and how many of them precede it.
+
+    Such are offers with equal features, and arms without a known reward that have equal widths.
+    """
     rounds, own = np.arange(record.chosen.size), record.offsets[:-1] + record.chosen
     others = np.delete(np.arange(len(record.vectors)), own)
     at = np.repeat(rounds, np.diff(path.first_row))  # the round of every comparison
@@ -195,11 +207,10 @@ def log_ties(record: ChoiceRecord, path: LinearPath) -> float:
     if record.kind == UCB:
         mine, theirs = path.widths[own[at]], path.widths[others]
         tied &= np.abs(theirs - mine) <= ROUNDING * (theirs + mine)
-    else:
+    elif record.kind == THOMPSON:
         tied &= (record.vectors[others] == record.vectors[own[at]]).all(axis=1)
-    if record.first_wins and not (tied & (others < own[at])).any():
-        return 0.0
-    return -float(np.log1p(np.bincount(at[tied], minlength=rounds.size)).sum())
+    earlier = tied & (others < own[at])
+    return np.bincount(at[tied], minlength=rounds.size), np.bincount(at[earlier], minlength=rounds.size)
 
 
 def impossible_at_first(path: LinearPath) -> int | None:

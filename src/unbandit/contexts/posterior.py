@@ -48,6 +48,7 @@ MORE = 4  # times as many particles for clouds of which one died
 THINNEST = 50.0  # effective particles of a greedy rule's cloud below which its answer is not to be trusted
 UNSEEN_FROM, BOUNDED_FROM = 0.95, 0.5  # of the prior's deviation: that of a coefficient of which little is known
 MISSING = f"Name every feature that the learner used with {option('features')}: one may be missing"
+EQUAL = 1e-12  # the share of a value by which two of equal offers may differ as they are computed
 MOST_NUMBERS = 12_000_000  # offers times coefficients: below 1 GB with five offers of three features per round
 
 
@@ -189,7 +190,7 @@ class ContextPosterior(Finding):
         return np.stack([values.mean(axis=0), low, high])
 
     def best_at(self, context: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of each offer to be the best.
+        """Return the probability of each offer to be the best one, or as good as it.
 
         In a shared model a context has one row of features per offer; in a disjoint one it is one row for all arms.
         """
@@ -198,7 +199,8 @@ class ContextPosterior(Finding):
             text = f"expected one row of features, which all arms share; got {values.shape[1]}."
             raise ParameterError(text, parameter="context", remedy="Ask for one context at a time.")
         worth = values[:, 0] if self._disjoint else values
-        return np.asarray(np.bincount(worth.argmax(axis=1), minlength=worth.shape[1]) / len(worth))
+        rounding = EQUAL * np.abs(worth).max(axis=1, keepdims=True)
+        return np.asarray((worth >= worth.max(axis=1, keepdims=True) - rounding).mean(axis=0))
 
     @property
     def _disjoint(self) -> bool:
@@ -305,13 +307,14 @@ def context_posterior(
     if check:
         fit = interruptible(
             lambda: check_record(
-                record, str(rule_at), sigma=sigma, prior=prior, log_evidence=evidence, seed=seed, names=design.names
+                record, str(rule_at), sigma=sigma, prior=prior, log_evidence=evidence, seed=seed, design=design
             )
         )
     answer = _answer(found, approximation, log, str(given), design, sigma, prior, level, seed)
     said = (fitted_notice(fitted, level),) if fitted else ()
     guessed = guess_notice(given, given.guessed, can_fit=True) if isinstance(given, LinearRule) else []
-    in_proportion = None if fitted or rule_at.kind == GREEDY or log.rewards is not None else rule_at.tuning
+    tuning = "sigma" if rule_at.kind == GREEDY else rule_at.tuning
+    in_proportion = None if fitted or log.rewards is not None else tuning
     checked = check_notice(fit, str(rule_at), in_proportion)
     if check:
         part = first_part(record)
@@ -377,7 +380,7 @@ def _run(
         raise InferenceError(
             f"{rule} with these features does not explain the log: no hidden rewards were found that lead to its "
             "choices.",
-            remedy=f"{_causes(record, sigma)}; or its features have very different sizes.",
+            remedy=f"{_causes(record, rule, sigma)}; or its features have very different sizes.",
         )
     found = run_clouds(approximation, particles=particles, clouds=CLOUDS, seed=seed, threads=threads)
     if any(found.died):
@@ -388,14 +391,15 @@ def _run(
             f"{rule} with these features does not explain the log so far: of {MORE * particles:,} series of hidden "
             "rewards that were tried, none leads to this choice.",
             round=int(path.first_choice[state]) + 1,
-            remedy=f"{_causes(record, sigma)}; or it takes more particles.",
+            remedy=f"{_causes(record, rule, sigma)}; or it takes more particles.",
         )
     return found, approximation
 
 
-def _causes(record: ChoiceRecord, sigma: float) -> str:
+def _causes(record: ChoiceRecord, rule: LinearRule, sigma: float) -> str:
     """Name what makes a record impossible for a rule: a missing feature, another rule, or rewards not as assumed."""
-    text = f"{MISSING}; another rule or other parameters made the log; "
+    own = "all arms may have the same coefficients" if rule.disjoint else "every arm may have coefficients of its own"
+    text = f"{MISSING}; {own} (disjoint={str(not rule.disjoint).lower()}); another rule or other parameters made it; "
     step = step_of(record.rewards)
     if step > sigma:
         return (

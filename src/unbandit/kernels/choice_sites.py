@@ -101,7 +101,7 @@ def refine_chances(
             if kind[0] != 3:
                 _compare(path.rows, first, mean, covariance, centres, spread, product)
                 floor = kind[1] / (others + 1) if kind[0] == 2 else 0.0
-                explores = kind[1] if kind[0] == 2 else 0.0
+                explores = 1.0 - (1.0 - kind[1]) * path.wins[choice] if kind[0] == 2 else 0.0
                 log_mass = _orthant_site(centres, spread, noise, floor, explores, new_bend, new_slope)
             for one in range(others):
                 slope[one] += step * (new_slope[one] - slope[one])
@@ -250,7 +250,7 @@ def _orthant_site(
     share = 1.0
     if floor > 0.0:
         cut_mass = math.exp(min(log_mass, 0.0))
-        share = (1.0 - explores + floor) * cut_mass / ((1.0 - explores) * cut_mass + floor)
+        share = (1.0 - explores + floor) * cut_mass / ((1.0 - explores) * cut_mass + floor) if explores < 1.0 else 0.0
         log_mass = math.log((1.0 - explores) * cut_mass + floor)
     # (1 + T N) X = (T, h), by elimination with pivots.
     system = np.zeros((others, 2 * others + 1))

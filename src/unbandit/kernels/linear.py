@@ -52,6 +52,7 @@ class LinearPath(NamedTuple):
     rows: Numbers  # (comparisons, coefficients): g
     bounds: Numbers  # per comparison: by how much the widths of the other offer exceed those of the chosen one
     widths: Numbers  # per offer: sqrt(x' A^-1 x)
+    wins: Numbers  # per round: how probable it is that the chosen one of equal offers wins, if the choice is greedy
     first_row: Integers  # per round, and the end
     first_choice: Integers  # per state, and the end
     covariance: Numbers  # of theta given all rewards: (coefficients, coefficients)

@@ -113,7 +113,7 @@ def changed(row, **cells):
         (changed(2, chosen="B"), 2, "chosen", "expected a number for a mark"),
         (changed(2, arm="A"), 2, None, 'round 1; got "A" twice'),
         (changed(3, price=""), 3, "price", "got a blank cell"),
-        (changed(3, price="nan"), 3, "price", 'a number for a feature, up to 1e+100; got "nan". Fill it in'),
+        (changed(3, price="nan"), 3, "price", 'a number for a feature, up to 1e+100; got "nan". Fill in the number'),
         (changed(3, price="-inf"), 3, "price", 'got "-inf". Correct it'),
         (changed(3, price="1,234.5"), 3, "price", "without marks of thousands: 1234.5."),
         (changed(3, price="3 USD"), 3, "price", "Write the number alone"),

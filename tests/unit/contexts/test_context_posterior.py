@@ -449,3 +449,51 @@ def test_the_probability_of_ties():
     for kind in (UCB, THOMPSON):
         assert ties(twins, [0, 1, 2, 1, 0], kind) == pytest.approx(2 * 2)
         assert ties(twins, [0, 1, 0, 1, 0], kind) == 1
+
+
+@pytest.mark.parametrize(
+    "rule", [ub.LinUCB(alpha=1, ties="random"), ub.LinTS(v=0.5, ties="random"), ub.LinSoftmax(temperature=0.2)]
+)
+def test_offers_with_equal_features_do_not_speak_for_greedy_choices(rule):
+    kinds, generator = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), np.random.default_rng(2)
+    contexts = np.stack([kinds[generator.permutation(4)] for _ in range(200)])
+    log = rule.demonstrate(ub.ContextInstance([0.6, 0.3], sigma=0.5), contexts, seed=2)
+    found = ub.context_posterior(log, rule, sigma=0.5, particles=400)
+    assert found.check.verdict == "fits"
+    assert found.best_at(kinds)[0] == found.best_at(kinds)[1] > 0.3
+
+
+def test_a_greedy_choice_among_equal_offers():
+    contexts = np.ones((3, 2, 1))
+    contexts[2, 1] = -1.0
+    known, offers = np.arange(3), np.arange(4) * 2
+
+    def wins(first_wins):
+        record = ChoiceRecord(
+            contexts.reshape(-1, 1), offers, np.array([0, 1, 1]), known, GREEDY, 0.2, RIDGE, first_wins
+        )
+        path = path_of(record, sigma=SIGMA, prior=PRIOR)
+        return path.wins.tolist(), run_clouds(
+            approximate(record, path), particles=4_000, clouds=4, seed=1
+        ).log_evidence[0]
+
+    (lowest, strict), (random, fair) = wins(True), wins(False)
+    assert (lowest, random) == ([1, 0, 1], [0.5, 0.5, 1])
+    # The second choice explores, or wins at random; the third, of -1 against 1, is as often greedy as not.
+    assert strict == pytest.approx(np.log(0.9 * 0.1 * 0.5), abs=0.05)
+    assert fair == pytest.approx(np.log(0.5 * 0.5 * 0.5), abs=0.05)
+
+
+@pytest.mark.parametrize("rule", [ub.LinTS(v=0.5), ub.LinSoftmax(temperature=0.2)])
+def test_a_model_for_all_arms_and_one_for_each_are_told_apart(rule):
+    generator, own = np.random.default_rng(4), type(rule)(**rule.model_dump() | {"disjoint": True})
+    contexts = generator.normal(size=(300, 3, 2))
+    shared = rule.demonstrate(ub.ContextInstance([1.0, -0.5], sigma=0.5), contexts, seed=4)
+    found = ub.context_posterior(shared, own, sigma=0.5, particles=300).check
+    assert (found.verdict, found.instead[0][-16:]) == ("does not fit", "(disjoint=false)")
+    assert ub.context_posterior(shared, rule, sigma=0.5, particles=300).check.verdict == "fits"
+    values = ub.ContextInstance([[1.0, -0.5], [-1.0, 0.5], [0.5, 1.0]], sigma=0.5)
+    made = own.demonstrate(values, contexts[:, 0], seed=4)
+    log = ub.ContextLog.from_arrays(np.repeat(contexts[:, :1], 3, axis=1) + 1e-3 * contexts, made.chosen)
+    found = ub.context_posterior(log, rule, sigma=0.5, particles=300).check
+    assert (found.verdict, found.instead[0][-15:]) == ("does not fit", "(disjoint=true)")

@@ -65,7 +65,8 @@ def filter_cuts(path: LinearPath, sites: PathSites, twist: PathTwist, explores: 
             draw, decision = two_uniforms(cloud.rng, PARTICLES, at, particle)
             value, log_mass = truncated_normal((low - centre) * root, (high - centre) * root, draw, cloud.table)
             if explores > 0.0 and end > first:
-                greedy, random = (1.0 - explores) * math.exp(log_mass), explores / (end - first + 1)
+                greedy = (1.0 - explores) * path.wins[path.first_choice[at + 1]] * math.exp(log_mass)
+                random = explores / (end - first + 1)
                 if decision * (greedy + random) >= greedy:
                     value = normal_quantile(draw, cloud.table)
                 log_mass = math.log(greedy + random)
@@ -140,7 +141,8 @@ def filter_chances(
                 if kind[0] == 3:
                     log_chance = log_softmax(values[:others], kind[1], work[:others])
                 elif kind[0] == 2:
-                    log_chance = _log_greedy(values[:others], path.bounds[begin : begin + others], kind[1])
+                    bounds = path.bounds[begin : begin + others]
+                    log_chance = _log_greedy(values[:others], bounds, kind[1], path.wins[choice])
                 else:
                     log_chance = _log_orthant(values[:others], order, factor, work, cloud, choice, particle)
                 cloud.log_weights[particle] += log_chance
@@ -151,14 +153,14 @@ def filter_chances(
 
 
 @inlined
-def _log_greedy(values: Numbers, bounds: Numbers, explores: float) -> float:
-    """Return the log probability of a choice that is greedy unless it explores."""
+def _log_greedy(values: Numbers, bounds: Numbers, explores: float, wins: float) -> float:
+    """Return the log probability of a choice that is greedy, and then `wins` against equal ones, unless it explores."""
     chance = explores / (values.size + 1)
     greedy = True
     for row in range(values.size):
         greedy = greedy and values[row] >= bounds[row]
     if greedy:
-        chance += 1.0 - explores
+        chance += (1.0 - explores) * wins
     return math.log(chance) if chance > 0.0 else -math.inf
 
 
