@@ -157,7 +157,7 @@ def estimate_contexts(
     posteriors, offers, predictions, notices = {}, {}, {}, list[Notice]()
     best: dict[str, dict[str, float]] = {}
     for at, name in enumerate(log.demonstrations):
-        alone = log.select(at)
+        alone = replace(log.select(at), reading=log.reading)
         try:
             found = context_posterior(
                 alone, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed, check=check

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.log.columns import (
+    MARKS,
     ROLES,
     column_notices,
     find_columns,
@@ -22,6 +23,7 @@ from unbandit.log.columns import (
     is_reward_like,
     is_time_like,
     naming,
+    perhaps_marked,
     role_of,
     separator_remedy,
 )
@@ -38,6 +40,7 @@ Features = Sequence[str] | str | None
 CONTEXT_ROLES = ("arm", "demonstration", "round", "chosen", "reward")
 MOST_CELLS = 50_000_000  # offers times features and what else is held of an offer: below 1 GB while a log is read
 OTHER_CELLS = 4  # of an offer besides its features
+FIRST_ROWS = 1_000  # in which a mark of the chosen offer is looked for
 ROUNDS_AT_ONCE = 100_000  # that are looked through for an arm that is offered twice
 LARGEST_FEATURE = 1e100  # of which a computer can hold sums of products
 NO_CHOICE = "expected rounds with several offers; every round has one offer, so nothing was chosen between."
@@ -64,6 +67,8 @@ class FeatureColumn:
     """Column of a feature, read batch by batch: a finite number in every row, or true and false as 1 and 0."""
 
     fill = "Fill in the number that the learner had, often 0 or an average: it learnt from this round too."
+    expected = f"expected a number for a feature, up to {LARGEST_FEATURE:g}"
+    truths: Mapping[str, float] = TRUTHS
 
     def __init__(self, name: str, role: str = "feature", most: int | None = None) -> None:
         self.name, self._role = name, role
@@ -81,14 +86,14 @@ class FeatureColumn:
         if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
             values = values.copy()
             for row, word in words_of(column, values).items():
-                values[row] = TRUTHS.get(word.lower(), np.nan)
+                values[row] = self.truths.get(word.lower(), np.nan)
         wrong = ~(np.abs(values) <= LARGEST_FEATURE)
         if wrong.any():
             row = int(np.argmax(wrong))
             value = column[row]
             blank = value is None or (isinstance(value, str) and not value.strip())
             got = "a blank cell" if blank else f'"{value}"' if isinstance(value, str) else str(value)
-            text = f"expected a number for a {self._role}, up to {LARGEST_FEATURE:g}; got {got}."
+            text = f"{self.expected}; got {got}."
             raise refuse(text, row=row + 1, column=self.name, value=value, remedy=self._remedy("" if blank else value))
         self._batches.append(values)
         if self._room is not None:
@@ -128,7 +133,10 @@ def too_many_offers(refuse: Refuse, most: int) -> LogError:
 
 
 class ChosenColumn(FeatureColumn):
-    """Column that marks the chosen offer of every round: 1 or true, and 0 or false for the others."""
+    """Column that marks the chosen offer of every round: 1, true or yes, and 0, false or no for the others."""
+
+    expected = "expected 1 for the chosen offer and 0 for the others"
+    truths = MARKS
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "mark of the chosen offer")
@@ -140,7 +148,7 @@ class ChosenColumn(FeatureColumn):
         wrong = ~np.isin(self._batches[-1], (0.0, 1.0))
         if wrong.any():
             row = int(np.argmax(wrong))
-            text = f"expected 1 for the chosen offer and 0 for the others; got {column[row]}."
+            text = f"{self.expected}; got {column[row]}."
             raise refuse(text, row=row + 1, column=self.name, value=column[row], remedy=self._remedy())
         self._marked.append(self._batches.pop() == 1.0)
 
@@ -206,6 +214,23 @@ class ContextTable:
             text += f' If "{rewards[0]}" holds the rewards, say so with {naming("reward", rewards[0])}.'
         return (Notice("reading", text),)
 
+    def perhaps_offers(self, source: Source, reader: Reader) -> str:
+        """Say how to read the rows as offers, where they were read as rounds and a column may mark the chosen ones."""
+        if self.chosen is not None or self.named.get("chosen") == "":
+            return ""
+        left = [name for name in self.rest if name.strip() and name not in reader.columns("arm", "reward")]
+        try:
+            head = source.head([source.names.index(name) for name in left], FIRST_ROWS)
+        except LogError:  # of a column that nothing else reads
+            return ""
+        keys = [name for role in ("round", "demonstration") for name in reader.columns(role)]
+        found = perhaps_marked(dict(zip(left, head, strict=True)), keys)
+        if found is None:
+            return ""
+        mark, which = (each if each is None else each.strip() for each in found)
+        roles = {"chosen": mark} | ({} if "round" in reader.name else {"round": which or "NAME"})
+        return f'If a row is an offer, and "{mark}" marks the chosen one, say so with {option("columns", roles)}.'
+
 
 def collect_contexts(
     sources: Sequence[Source], features: Features, columns: Columns, arms: Arms, rows: int = ROWS
@@ -230,11 +255,16 @@ def collect_contexts(
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     notices = source_notices(sources) + layout.notices() + layout.unread(reader.columns())
     notices += label_notices(present, demonstrations)
+    offers = layout.perhaps_offers(sources[0], reader)
+    if offers:
+        notices += (
+            Notice("rows-as-rounds", f"No column marks the chosen offer, so every row is read as a round. {offers}"),
+        )
     arranged = _arranged_rounds if mark is None else _arranged_offers
     try:
         order, bounds, lengths, timed = arranged(table, demonstrations)
     except LogError as error:
-        raise error.at(remedy=f"{error.remedy}{_other_readings(reader, layout, demonstrations)}") from None
+        raise error.at(remedy=f"{error.remedy}{_other_readings(reader, layout, demonstrations, offers)}") from None
     numbered = table.rounds is not None and not table.rounds.form
     reader.refuse_lone_rows(table.refuse, lengths, numbered=numbered)
     values = np.empty((order.size, len(numbers)))
@@ -282,7 +312,7 @@ def _numbering(names: Sequence[str], column: str) -> str:
     )
 
 
-def _other_readings(reader: Reader, layout: ContextTable, demonstrations: Sequence[str]) -> str:
+def _other_readings(reader: Reader, layout: ContextTable, demonstrations: Sequence[str], offers: str) -> str:
     """Say how else a table may be read of which the rounds are wrong: as one log, or with a row for each offer."""
     remedy = ""
     if len(demonstrations) > 1 and "demonstration" not in layout.named:
@@ -292,6 +322,8 @@ def _other_readings(reader: Reader, layout: ContextTable, demonstrations: Sequen
     if layout.chosen is None and is_mark_like(arm := reader.name["arm"]):
         remedy += f' "{arm}" was read as the arm. If every row is an offer, and "{arm}" marks the chosen one, the '
         remedy += f'column of arms is missing: add one "arm", or name it with {naming("arm")}.'
+    elif offers:
+        remedy += f" {offers}"
     elif layout.chosen is None:
         remedy += f" If every row is an offer, name the column that marks the chosen one with {naming('chosen')}."
     return remedy

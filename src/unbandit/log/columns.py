@@ -8,9 +8,12 @@ numbers the rounds, times put them in order.
 import re
 from collections.abc import Mapping, Sequence
 
+import polars as pl
+
 from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.log.labels import Refuse, is_number, listed
+from unbandit.log.rewards import TRUTHS
 from unbandit.log.sources import Columns
 
 ROLES = ("arm", "demonstration", "round", "pulls", "reward")
@@ -58,6 +61,13 @@ SELDOM: Mapping[str, set[str]] = {
 CHOSEN_NAMES = ("chosen", "ischosen", "waschosen", "selected", "isselected", "picked", "ispicked", "taken", "istaken")
 """What people call the column that marks the chosen offer of a round; small letters only."""
 
+MARKS = TRUTHS | {"yes": 1.0, "no": 0.0}
+"""How a mark of the chosen offer is written, besides 1 and 0."""
+
+# Perhaps marks, perhaps rewards or counts: read only where the user says so.
+_PERHAPS_MARKS = {*CHOSEN_NAMES, "click", "clicked", "isclicked", "wasclicked", "shown", "isshown", "wasshown"}
+_PERHAPS_MARKS |= {"displayed", "isdisplayed", "served", "isserved", "viewed", "label", "winner", "accepted"}
+
 _NO_HEADER = option("header", False)
 _REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
 _COUNT_LIKE = {"pulls"} | COUNTS | ALIASES["pulls"]
@@ -81,6 +91,35 @@ def is_count_like(name: str) -> bool:
 def is_mark_like(name: str) -> bool:
     """Return whether a column may mark the chosen one of several offers, by its name."""
     return "".join(filter(str.isalpha, name.lower())) in CHOSEN_NAMES
+
+
+def perhaps_marked(columns: Mapping[str, pl.Series], keys: Sequence[str]) -> tuple[str, str | None] | None:
+    """Return a column that may mark the chosen one of several offers, and one whose cells say which belong together.
+
+    `columns` are first rows of those that may, and `keys` the ones that were read as rounds or demonstrations. A mark
+    holds ones and zeros; best one for each value of another column, else one that is called like a mark.
+    """
+    plain = {
+        name: column for name, column in columns.items() if not (column.dtype.is_nested() or column.dtype == pl.Object)
+    }
+    flags = {name: flag for name, column in plain.items() if name not in keys and (flag := _flags(column)) is not None}
+    for mark, flag in flags.items():
+        for name, column in plain.items():
+            if name not in flags:
+                runs = pl.DataFrame({"of": column.rle_id(), "mark": flag}).group_by("of").agg(pl.len(), pl.sum("mark"))
+                whole = runs.sort("of")[:-1]  # the last one may be cut
+                if len(whole) and whole["len"].max() != 1 and (whole["mark"] == 1).all():
+                    return mark, name
+    named = [name for name in flags if "".join(filter(str.isalpha, name.lower())) in _PERHAPS_MARKS]
+    marks = named or list(flags)
+    return (marks[0], None) if marks else None
+
+
+def _flags(column: pl.Series) -> pl.Series | None:
+    """Return a column of marks as ones and zeros; None for any other column."""
+    cells = column.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
+    found = cells.replace_strict({"1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0} | MARKS, default=None)
+    return found if found.null_count() == 0 and set(found.unique()) == {0.0, 1.0} else None
 
 
 def is_time_like(name: str) -> bool:

@@ -89,6 +89,56 @@ def test_a_column_that_may_be_a_feature_is_named():
     assert notice.endswith(""" If "click" holds the rewards, say so with columns={'reward': 'click'}.""")
 
 
+def test_rows_that_may_be_offers_are_not_read_as_rounds_in_silence(tmp_path):
+    """A click may mark the chosen offer or be a reward, so it is asked about wherever it decides what a row is."""
+    clicks = LONG.replace("round", "impression_id").replace("chosen", "clicked")
+    naming = "columns={'chosen': 'clicked', 'round': 'impression_id'}"
+    log = read(clicks)
+    assert [notice.code for notice in log.reading].count("rows-as-rounds") == 1
+    assert any(
+        f'If a row is an offer, and "clicked" marks the chosen one, say so with {naming}.' in each
+        for each in log.notices
+    )
+    for refuse in (lambda: estimate_contexts(log, "linucb", sigma=1.0), lambda: ub.LinUCB().design(log)):
+        with pytest.raises(ub.NotIdentifiable, match="every row is read as a round") as refused:
+            refuse()
+        assert naming in str(refused.value)
+        assert "Otherwise take a model with parameters for each arm: disjoint=true" in str(refused.value)
+    assert read(clicks, columns={"chosen": "clicked", "round": "impression_id"}) == read(LONG)
+    flagged = read(clicks.replace("clicked", "flag"))  # not by its name: it marks one row of every impression
+    assert any("'chosen': 'flag', 'round': 'impression_id'" in each for each in flagged.notices)
+    with pytest.raises(ub.LogError, match=r"each round once.*say so with columns=\{'chosen': 'clicked'\}"):
+        read(LONG.replace("chosen", "clicked"))
+    (tmp_path / "log.csv").write_text(
+        WIDE.replace("income", "clicked").replace("1.5", "0").replace("2.5", "1").replace("2.0", "0")
+    )
+    wide = ub.ContextLog.read(tmp_path / "log.csv", features=["age"])
+    assert any("{'chosen': 'clicked', 'round': 'NAME'}" in each for each in wide.notices)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (WIDE, {}),  # numbers other than 0 and 1
+        (WIDE.replace("income", "clicked"), {}),
+        (LONG.replace("round", "visit").replace("chosen", "clicked"), {"columns": {"chosen": ""}}),  # it was said
+        ("arm,age,member\nA,31,1\nB,52,1\nA,47,1\n", {}),  # marks nothing
+        ("arm,age,member\nA,31,1\nB,52,\nA,47,0\n", {}),
+    ],
+)
+def test_other_tables_are_rounds_without_a_doubt(text, options):
+    assert "rows-as-rounds" not in {notice.code for notice in read(text, ["age"], **options).reading}
+
+
+@pytest.mark.parametrize("words", [("TRUE", "FALSE"), ("yes", "no"), ("Yes", "No")])
+def test_a_mark_may_be_a_word(words):
+    frame = pl.read_csv(LONG.encode())
+    marks = pl.when(pl.col("chosen") == 1).then(pl.lit(words[0])).otherwise(pl.lit(words[1]))
+    assert read(frame.with_columns(chosen=marks).write_csv()) == read(LONG)
+    with pytest.raises(ub.LogError, match=r'expected a number for a feature.*got "yes"'):
+        read(changed(1, age="yes"))
+
+
 def test_times_number_the_rounds_too():
     text = "timestamp,arm,chosen,x\n2026-01-02,A,1,1\n2026-01-02,B,0,2\n2026-01-01,A,0,3\n2026-01-01,B,1,4\n"
     log = read(text, ["x"])
@@ -110,7 +160,7 @@ def changed(row, **cells):
         (changed(2, chosen="0"), 1, "chosen", "expected one chosen offer in round 1; got none"),
         (changed(1, chosen="1"), 2, "chosen", "expected one chosen offer in round 1; got 2"),
         (changed(2, chosen="2"), 2, "chosen", "expected 1 for the chosen offer"),
-        (changed(2, chosen="B"), 2, "chosen", "expected a number for a mark"),
+        (changed(2, chosen="B"), 2, "chosen", 'expected 1 for the chosen offer and 0 for the others; got "B"'),
         (changed(2, arm="A"), 2, None, 'round 1; got "A" twice'),
         (changed(3, price=""), 3, "price", "got a blank cell"),
         (changed(3, price="nan"), 3, "price", 'a number for a feature, up to 1e+100; got "nan". Fill in the number'),
