@@ -46,14 +46,24 @@ def test_a_simulated_log_is_estimated(unbandit):
     assert len(answer["predictions"]) == 180
     first = answer["predictions"][0]
     assert first["low"] < first["value"] < first["high"]
-    shown = unbandit("estimate", "log.csv", *FEATURES)
+    shown = unbandit("estimate", "log.csv", *FEATURES, "--predict", "log.csv")
+    assert "... and 140 more values: all of them with --json or -o FILE.json." in shown.out
     assert "95% interval" in shown.out
     assert "degrees; length" in shown.out
     assert "the best offer of its round" in shown.out
     assert "P(best)" not in shown.out
-    written = unbandit("estimate", "log.csv", *FEATURES, "-o", "table.csv")
+    written = unbandit("estimate", "log.csv", *FEATURES, "-o", "table.csv", "--predict", "log.csv")
     assert (written.out, written.code) == ("", 0)
+    assert "2 coefficients; not the 180 values of the contexts asked for: these with --json or -o FILE" in written.err
     assert pl.read_csv("table.csv").columns == ["feature", "arm", "value", "low", "high", "verdict"]
+
+
+def test_a_long_table_says_how_many_arms_it_leaves_out(unbandit):
+    simulated(unbandit, "--arms", "12", rounds=20)
+    shown = unbandit("estimate", "log.csv", *FEATURES, "--no-check").out
+    assert "... and 2 more arms: all of them with --json or -o FILE.json." in shown
+    simulated(unbandit, "--arms", "10", rounds=20)
+    assert "more arms" not in unbandit("estimate", "log.csv", *FEATURES, "--no-check").out
 
 
 def test_a_disjoint_model_has_coefficients_by_arm(unbandit, refused):

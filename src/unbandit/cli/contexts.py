@@ -46,6 +46,8 @@ PLAIN_SIMULATED = {
 }  # fmt: skip
 """The same of `simulate`."""
 
+IN_JSON = "--json or -o FILE.json"
+"""Where everything stands; a table has the coefficients alone."""
 MOST_ARMS = 10  # of which the probability to be the best is printed
 
 
@@ -57,6 +59,10 @@ def estimate(given: Mapping[str, Any]) -> None:
     printer.check_output(output, ".json")
     log, answer = _answered(given)
     written = f"{len(answer.to_frame()):,} coefficients"
+    if answer.predictions is not None:
+        there = str(output).lower().endswith(".json")
+        values = f"{len(answer.predictions):,} values of the contexts asked for"
+        written += f" and {values}" if there else f"; not the {values}: these with {IN_JSON}"
     pieces = partial(_pieces, answer)
     if printer.deliver(answer, output, given["as_json"], json_pieces=pieces, written=written):
         notices = printer.print_misfit(answer.notices)
@@ -175,7 +181,7 @@ def _print(answer: ContextEstimate) -> None:
         cells = [[number(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in frame.rows()]
         out.print("Values of the contexts asked for", style="bold")
         out.print(printer.new_table(heads, cells[: printer.MOST_LINES]))
-        printer.say_left_out(out, len(cells), "values")
+        printer.say_left_out(out, len(cells), "values", where=IN_JSON)
 
 
 def _print_learner(
@@ -211,6 +217,7 @@ def _print_learner(
         for each in offers[:MOST_ARMS]
     ]  # fmt: skip
     out.print(printer.new_table(headings, lines))
+    printer.say_left_out(out, len(offers), "arms", MOST_ARMS, IN_JSON)
     if best:
         where = "at the average context" if by_arm else "at its own features, among all arms"
         out.print(f"P(best): the probability of being the best arm {where}.")

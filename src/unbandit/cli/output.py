@@ -232,10 +232,12 @@ def write_truth(instance: Instance, path: str | Path) -> None:
     write_table(lambda: table, path)
 
 
-def say_left_out(out: Console, total: int, things: str, most: int = MOST_LINES) -> None:
-    """Say how many lines of a long table are not printed."""
+def say_left_out(
+    out: Console, total: int, things: str, most: int = MOST_LINES, where: str = "-o FILE or --json"
+) -> None:
+    """Say how many lines of a long table are not printed, and where they are."""
     if total > most:
-        out.print(f"... and {total - most:,} more {things}: all of them with -o FILE or --json.")
+        out.print(f"... and {total - most:,} more {things}: all of them with {where}.")
 
 
 def estimate_table(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unbandit.contexts.check import NOTED, by_chance_notice
 from unbandit.contexts.design import Design, design_of
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
+from unbandit.contexts.rule import linear_rule_or_family
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import Audience, Notice, UnbanditError, printable, python_option
@@ -159,6 +160,8 @@ def estimate_contexts(
     for at, name in enumerate(log.demonstrations):
         alone = replace(log.select(at), reading=log.reading)
         try:
+            given = linear_rule_or_family(rule)
+            (given.example if isinstance(given, RuleFamily) else given).refuse_unlearnt(alone)
             found = context_posterior(
                 alone, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed, check=check
             )
@@ -198,8 +201,9 @@ def warnings_and_notes(log: ContextLog, notices: Sequence[Notice]) -> tuple[list
 
 
 def degrees(angle: float) -> str:
-    """Write an angle with its unit."""
-    return "1 degree" if (written := number(angle, 2)) == "1" else f"{written} degrees"
+    """Write an angle with its unit, from 10 degrees on without decimals."""
+    written = number(angle, 2) if angle < 10 else f"{angle:.0f}"
+    return "1 degree" if written == "1" else f"{written} degrees"
 
 
 def _stacked(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -22,7 +22,8 @@ from unbandit.demonstrators.base import Demonstrator, is_linear, rule_or_family
 from unbandit.demonstrators.base import parse_rule as plain_rule
 from unbandit.demonstrators.family import RuleFamily, refusal_of
 from unbandit.demonstrators.rule import OtherName, Rule, aliases_of, by_any_name, rule_in
-from unbandit.errors import ParameterError, option
+from unbandit.errors import NotIdentifiable, ParameterError, option
+from unbandit.formatting import counted, joined
 from unbandit.kernels.simulate_linear import LinearOptions
 
 RIDGE = {name: OtherName("ridge") for name in ("lambda", "lam", "lambda_", "reg", "l2")}
@@ -91,6 +92,18 @@ class LinearRule(Rule):
         """
         rounds = np.arange(length)
         return np.asarray(np.maximum(rounds - rounds % self.batch - self.delay, 0))
+
+    def refuse_unlearnt(self, log: ContextLog) -> None:
+        """Refuse a log in which the learner knew no reward when it chose last: its choices depend on none of them."""
+        if log.rewards is not None or not log.rounds or self.known(log.rounds)[-1] > 0:
+            return
+        names = [name for name in ("batch", "delay") if name in self.model_fields_set]
+        numbers = joined(f"{name}={getattr(self, name)}" for name in names) if names else ""
+        text = f"{f'With {numbers} the' if names else 'The'} learner knew no reward when it made the last of "
+        raise NotIdentifiable(
+            f"{text}its {counted(log.rounds, 'choice')}, so they show nothing of the coefficients.",
+            remedy=f"Check {joined(names)}, in rounds." if names else "Take a longer log.",
+        )
 
     def options(self) -> LinearOptions:
         """Return what the kernels take as the rule."""

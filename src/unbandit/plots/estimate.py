@@ -63,7 +63,7 @@ def coefficients(found: ContextPosterior, *, truth: ArrayLike | None = None, ax:
 
     `truth` has one number per coefficient, in their order; it is drawn as a line across.
     """
-    names = [feature if arm is None else f"{feature}, {arm}" for feature, arm in found.names]
+    names = [parts.arm_name(*filter(None, pair)) for pair in found.names]
     (low, high), places = found.interval(), np.arange(len(names))
     true = np.zeros(0) if truth is None else numbers("truth", truth).reshape(-1)
     if truth is not None and true.size != places.size:
@@ -72,7 +72,7 @@ def coefficients(found: ContextPosterior, *, truth: ArrayLike | None = None, ax:
     known = np.array([verdict == "estimated" for verdict in found.verdicts])
     colour = parts.LINES[0].colour
     with parts.styled():
-        layout = parts.RowLayout(names, [number(value, 3) for value in found.mean], "value", ax=ax)
+        layout = parts.RowLayout(names, [number(value, 3) for value in found.mean], "value", named=str, ax=ax)
         ends = min(float(low.min()), 0.0, *true), max(float(high.max()), 0.0, *true)
         margin = 0.04 * (ends[1] - ends[0])
         ticks = parts.even_ticks(ends[0] - margin, ends[1] + margin)

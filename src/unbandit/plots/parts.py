@@ -9,7 +9,7 @@ import os
 import threading
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.errors import ParameterError
 from unbandit.files import written_whole
+from unbandit.formatting import LONGEST_LABEL, minus
 from unbandit.formatting import label as short
-from unbandit.formatting import minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,9 +89,10 @@ def is_narrow() -> bool:
     return width() < WIDE
 
 
-def arm_name(name: str) -> str:
-    """Return a name as it stands beside rows and curves; on a phone, briefly."""
-    return short(name, 13) if is_narrow() else short(name)
+def arm_name(name: str, *more: str) -> str:
+    """Return a name as it stands beside rows and curves; on a phone, briefly. Of several, each is cut by itself."""
+    longest = 13 if is_narrow() else LONGEST_LABEL
+    return ", ".join(short(each, 3 * longest // 4 if more else longest) for each in (name, *more))
 
 
 class Line(NamedTuple):
@@ -507,10 +508,10 @@ class RowLayout:
 
     def __init__(
         self, names: Sequence[str], numbers: Sequence[str], heading: str, *, row_height: float = 0.235,
-        ax: Axes | None = None,
+        named: Callable[[str], str] = arm_name, ax: Axes | None = None,
     ) -> None:  # fmt: skip
         top, bottom = 0.42, 0.5
-        shown = [arm_name(name) for name in names]
+        shown = [named(name) for name in names]
         places = evenly(range(len(shown)), MOST_NAMED_ROWS).tolist()
         inside = row_height * max(len(places), 1) * (1.0 if len(places) == len(shown) else 1.1)
         left = 0.2 + text_width([shown[place] for place in places])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbandit.contexts.check import OTHER_CAUSES
 from unbandit.errors import Audience, Notice, python_option
 from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
 from unbandit.plots.estimate import coefficients
@@ -41,9 +40,7 @@ WORDS = {
 
 FITS = Explanation(
     "The rule fits the log",
-    "The probability of the choices under the rule was compared with that under the same rule with other numbers, "
-    "in batches or with other features, under other rules, and under choices at random. None is clearly better. That "
-    "does not prove the rule: similar ones may fit as well.",
+    "No other rule that was tried is clearly better. That does not prove the rule: similar ones may fit as well.",
 )
 DOES_NOT_FIT = Explanation(
     "The rule does not fit the log",
@@ -76,7 +73,7 @@ def context_report(
     main = main_part(
         "contexts.html", title=title, sentence=said, level=share(found.level),
         overview=f"Read off {rounds} among {counted(len(log.arms), 'arm')}, made by {rule}. {_rewards(log)}",
-        warnings=_grouped(warnings, log, audience), notes=_grouped(notes, log, audience),
+        warnings=_grouped(warnings, log, audience), notes=_grouped(_said_once(notes, answer), log, audience),
         learners=[_learner(answer, name, each) for name, each in learners],
         left_out=len(answer.posteriors) - len(learners),
         by_arm=found.names[0][1] is not None,
@@ -97,12 +94,27 @@ def context_sentence(answer: ContextEstimate) -> str:
     if any(each.code == "few-particles" for each in answer.notices):
         return "Too few particles explain the choices, so the coefficients cannot be relied on."
     known = found.verdicts.count("estimated")
-    several = f" of the first of {counted(len(answer.posteriors), 'demonstration')}" if answer.several else ""
     total = counted(len(found.names), "coefficient")
-    return (
-        f"The choices show {known:,} of {total}{several}; their direction is known to {degrees(found.angle)} "
-        f"and their length is {interval(*found.length())}."
+    many = len(answer.posteriors)
+    opening, ending = (
+        (f"In the first of {many:,} demonstrations, the", " Each is a learner of its own.") if many > 1 else ("The", "")
     )
+    return (
+        f"{opening} choices show {known:,} of {total}; their direction is known to {degrees(found.angle)} "
+        f"and their length is {interval(*found.length())}.{ending}"
+    )
+
+
+def _said_once(notes: Sequence[Notice], answer: ContextEstimate) -> list[Notice]:
+    """Leave out of notes that a rule fits what it was compared with: the section about the check says it."""
+    reasons = {found.check.reason for found in answer.posteriors.values()} - {None, ""}
+
+    def brief(text: str) -> str:
+        for reason in reasons:
+            text = text.replace(f": {reason}", ".").replace(f" {reason}", "")
+        return text
+
+    return [replace(each, text=brief(each.text)) if each.code == "fits" else each for each in notes]
 
 
 def _grouped(notices: Sequence[Notice], log: ContextLog, audience: Audience) -> list[NoticeGroup]:
@@ -136,6 +148,7 @@ def _learner(answer: ContextEstimate, name: str, found: ContextPosterior) -> dic
              f"{each.low:.0%} to {each.high:.0%}", *([probability(best[each.arm])] if best else []))
             for each in answer.offers[name][:MOST_ARMS]
         ],
+        "more": max(len(answer.offers[name]) - MOST_ARMS, 0),
     }  # fmt: skip
 
 
@@ -158,7 +171,7 @@ def _check(answer: ContextEstimate) -> str:
         return f"Taken together, the demonstrations fit ({check.chance}). {check.reason}"
     if check.verdict == "fits":
         return f"Other rules and other numbers do not explain the choices far better ({check.chance}). {check.reason}"
-    return f"The rule does not fit ({check.chance}): {check.reason} {OTHER_CAUSES} Do not rely on the numbers."
+    return f"The rule does not fit ({check.chance}). The warnings below say what explains the choices better."
 
 
 def _assumptions(answer: ContextEstimate, log: ContextLog) -> dict[str, str]:

@@ -14,7 +14,7 @@ from unbandit.contexts.result import ContextEstimate, degrees, estimate_contexts
 from unbandit.errors import Notice
 from unbandit.fit import Check
 from unbandit.progress import Work
-from unbandit.reporting.contexts import _check, context_sentence
+from unbandit.reporting.contexts import _check, context_report, context_sentence
 
 SIGMA = 0.5
 
@@ -124,6 +124,27 @@ def test_demonstrations_that_all_fit(estimated):
     assert [each.code for each in answer.notices] == ["fits", "fits"]
 
 
+def test_a_report_of_several_demonstrations_says_what_it_is_about_and_says_it_once(estimated):
+    log, answer = estimated(0.3, 0.5)
+    report = context_report(log, answer, command="unbandit report log.csv")
+    assert report.sentence.startswith("In the first of 2 demonstrations, the choices show 0 of 1 coefficient; ")
+    assert report.sentence.endswith(" Each is a learner of its own.")
+    assert report.main.count("All 9 choices were compared.") == 1
+    assert report.main.count("Checked: no other rule that was tried makes these choices clearly more probable.") == 2
+    for p_value, said in ((1e-6, "cannot be relied on"), (0.005, "alone (p = 0.005), as may happen by chance.")):
+        log, answer = estimated(0.3, 0.5, p_value)
+        main = context_report(log, answer, command="unbandit report log.csv").main
+        assert main.count("lints:v=1 makes all 9 choices 900 times as probable.") == 1
+        assert said in main
+
+
+def test_a_report_says_how_many_arms_it_leaves_out(estimated):
+    log, answer = estimated(0.3)
+    assert "more arms: <code>" not in context_report(log, answer, command="").main
+    many = {"1": answer.offers["1"] * 4}  # 12 arms
+    assert "… and 2 more arms: <code>" in context_report(log, replace(answer, offers=many), command="").main
+
+
 @pytest.mark.parametrize("disjoint", [False, True])
 def test_how_often_an_offer_was_the_best(disjoint, monkeypatch):
     monkeypatch.setattr("unbandit.contexts.result.BLOCK", 3_000)  # several blocks of rounds
@@ -173,12 +194,35 @@ def test_comparing_offers_says_how_far_it_is_and_can_be_stopped(monkeypatch):
 
 
 def test_an_angle_has_its_unit():
-    assert [degrees(angle) for angle in (0.5, 1.0, 1.001, 12.3)] == [
+    assert [degrees(angle) for angle in (0.5, 1.0, 1.001, 9.96, 12.3, 99.6, 104.2)] == [
         "0.5 degrees",
         "1 degree",
         "1 degree",
+        "10 degrees",
         "12 degrees",
+        "100 degrees",
+        "104 degrees",
     ]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ({"delay": 8}, r"With delay=8 the learner knew no reward when it made the last of its 9 choices.*Check delay,"),
+        ({"batch": 9}, r"With batch=9 the learner.*nothing of the coefficients. Check batch,"),
+        ({"batch": 4, "delay": 8}, "With batch=4 and delay=8 the learner"),
+    ],
+)
+def test_choices_without_any_reward_show_nothing(numbers, said):
+    contexts = np.random.default_rng(3).standard_normal((9, 3, 1))
+    rule = ub.LinUCB(alpha=1, **numbers)
+    log = rule.demonstrate(ub.ContextInstance([1.0], SIGMA), contexts, seed=1, rewards=True)
+    hidden = replace(log, rewards=None)
+    for asked in (rule, str(rule), str(rule).replace("alpha=1.0", "alpha=fit")):
+        with pytest.raises(ub.NotIdentifiable, match=said):
+            estimate_contexts(hidden, asked, sigma=SIGMA)
+    rule.refuse_unlearnt(log)  # known rewards show coefficients by themselves
+    ub.LinUCB(delay=7).refuse_unlearnt(hidden)  # the last choice knows the first reward
 
 
 def test_a_headline_counts_no_coefficients_if_they_cannot_be_relied_on():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from unbandit.formatting import label as short
 from unbandit.plots import BAR_STYLE, interval_bar
-from unbandit.plots.parts import even_ticks, evenly, log_ticks, spread
+from unbandit.plots.parts import arm_name, even_ticks, evenly, log_ticks, narrow, spread
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -111,3 +111,12 @@ def test_few_of_a_ranking_are_chosen_evenly_with_both_ends():
 def test_labels_that_overlap_move_apart_within_the_ends():
     assert spread(np.array([0.0, 0.1, 5.0]), 1.0, 0.0, 10.0).tolist() == [0.0, 1.0, 5.0]
     assert spread(np.array([9.5, 9.5, 9.5]), 1.0, 0.0, 10.0).tolist() == [8.0, 9.0, 10.0]
+
+
+def test_of_two_names_each_is_cut_by_itself():
+    """The coefficients of a feature for two arms would look the same if the end were cut off both names together."""
+    long = "a feature with a long name"
+    assert arm_name(long, "sport, and more") == "a feature with a …, sport, and more"
+    assert arm_name(long) == "a feature with a long n…"
+    with narrow():
+        assert arm_name("income", "a long name") == "income, a long n…"
