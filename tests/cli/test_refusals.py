@@ -333,6 +333,9 @@ MEANT = {
     "estimate log.csv --alpha 1": "--alpha. Did you mean --rule NAME:alpha=...?",
     "estimate log.csv -rule ucb": "-rule. Did you mean --rule?",
     "report log.csv --Sensitivities": "--Sensitivities. Did you mean --sensitivity?",
+    "report log.csv --predict x.csv": "--predict. The command estimate has it.",
+    "plan --pool": "--pool. The commands estimate, report and posterior have it.",
+    "datasets --sigma 1": "--sigma. The commands estimate, check and others have it.",
     "serve --alpha 1": "--alpha.",
     "estimate log.csv -z": "-z.",
 }

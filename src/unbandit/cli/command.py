@@ -15,6 +15,7 @@ from unbandit import errors
 from unbandit.checks import nearest
 from unbandit.cli import completion
 from unbandit.errors import printable
+from unbandit.formatting import joined
 
 UsageError: Any = typer.BadParameter.__base__  # of typer itself, or of click, as the version has it
 
@@ -171,7 +172,7 @@ class GroupedCommand(TyperCommand):
         except UsageError as error:
             if hasattr(error, "possibilities"):  # an option that there is not
                 error.possibilities, short = None, str(error.option_name)
-                error.message = self._unknown(next((each for each in given if each.startswith(short)), short))
+                error.message = self._unknown(next((each for each in given if each.startswith(short)), short), ctx)
             missing: Any = getattr(error, "param", None)
             if type(error).__name__ != "MissingParameter" or not isinstance(missing, TyperOption):
                 raise
@@ -179,13 +180,22 @@ class GroupedCommand(TyperCommand):
         _check_apart(ctx.params)
         return list(rest)
 
-    def _unknown(self, given: str) -> str:
-        """Return the refusal of an option that the command does not have, with the one that is probably meant."""
+    def _unknown(self, given: str, ctx: Any) -> str:
+        """Return the refusal of an option that the command does not have, with what is probably meant.
+
+        That is another option, or another command that has this one.
+        """
         word = given.lstrip("-").lower().replace("_", "-")
         known = [name.removeprefix("--") for each in self.params for name in each.opts if name.startswith("--")]
         meant = [f"--{name}" for name, words in SYNONYMS.items() if name in known and word in words.split()]
         if not meant and "rule" in known and word.replace("-", "_") in completion.parameters():
             meant = [f"--rule NAME:{word.replace('-', '_')}=..."]
+        commands = getattr(getattr(ctx.parent, "command", None), "commands", {})
+        others = [name for name, other in commands.items() if any(f"--{word}" in each.opts for each in other.params)]
+        if not meant and others and word not in known:
+            named = joined(others if len(others) <= 3 else [*others[:2], "others"])
+            have = f"command {named} has" if len(others) == 1 else f"commands {named} have"
+            return f"No such option: {printable(given)}. The {have} it."
         if not meant and (near := nearest(word, known)) is not None:
             meant = [f"--{near}"]
         return f"No such option: {printable(given)}." + (f" Did you mean {' or '.join(meant)}?" if meant else "")
