@@ -39,11 +39,12 @@ from unbandit.inference.rivals import predicts
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
-from unbandit.log.availability import Availability
+from unbandit.log.availability import ALWAYS, Availability
 
 GuessKey = tuple[int, int]  # a candidate's position, and that of one of its guesses
 
 CLOUDS = 4
+
 ERRORS = 2.0  # the ends are this many standard errors away
 MARKOV = math.log(20.0)  # an estimate exceeds the truth by this much, as a logarithm, in at most one of 20 cases
 AGREE = 2.0  # clouds that differ by less than this, as a logarithm, do not fall short: their scatter shows the error
@@ -87,6 +88,11 @@ class IdentificationRequest:
     def sigma(self) -> float | None:
         """Return the standard deviation of a reward; None for rewards of 0 and 1."""
         return self.noise.sigma if isinstance(self.noise, Gaussian) else None
+
+    def limits(self, rounds: int | None) -> Availability | None:
+        """Return which arms could be pulled when; None if all could in the first `rounds` rounds, or in all."""
+        read = min(int(self.log.lengths.max()), rounds or ALWAYS)
+        return None if self.there is None or self.there.covers(read) else self.there
 
     @property
     def heats(self) -> list[Heat]:
@@ -202,7 +208,7 @@ def log_evidence(
     `before` is the result with fewer particles; how its clouds look ahead is not chosen again.
     """
     before = before if before is not None and before.rounds == heat.rounds else None
-    predicted = predicts(rule, request.noise, request.there) and request.log.rewards is None
+    predicted = predicts(rule, request.noise, request.limits(heat.rounds)) and request.log.rewards is None
     parts: list[_Part] = []
     looks = before.looks if before is not None and before.looks else (None,) * len(request.horizons)
     for which, look_ahead in enumerate(looks):
@@ -262,14 +268,15 @@ def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, h
     assert isinstance(rule, IndexRule)
     record, horizon = request.log.select(which, heat.rounds), request.horizons[which]
     rule = rule.for_arms(len(record.arms))
-    reading_of(record, 0, rule, horizon, request.there)  # refuses another opening
+    there = request.limits(heat.rounds)
+    reading_of(record, 0, rule, horizon, there)  # refuses another opening
     if hasattr(rule, "width"):
         width_parameters(rule, horizon)  # refuses widths that are not finite
     given = (record, rule, request.noise, request.prior, horizon, heat.predicting)
     own = zlib.crc32(str(rule).encode())  # errors of neighbouring values shall not add up
     seeds = [(request.seed + own + cloud) % 2**64 for cloud in range(heat.predictions)]
-    found = [predict(*given, seed=seed, widths=(1.0,), evidence_only=True, there=request.there) for seed in seeds]
-    evidences = np.array([each.log_evidence for each in found]) + opening_chance(record, 0, rule, request.there)
+    found = [predict(*given, seed=seed, widths=(1.0,), evidence_only=True, there=there) for seed in seeds]
+    evidences = np.array([each.log_evidence for each in found]) + opening_chance(record, 0, rule, there)
     if not np.isfinite(evidences).any():
         raise CloudCollapsed(f"none of the particles explains the log under {rule}.")
     surprise = np.zeros(int(record.lengths[0]))
