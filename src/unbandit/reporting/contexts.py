@@ -171,7 +171,8 @@ def _check(answer: ContextEstimate) -> str:
         return f"Taken together, the demonstrations fit ({check.chance}). {check.reason}"
     if check.verdict == "fits":
         return f"Other rules and other numbers do not explain the choices far better ({check.chance}). {check.reason}"
-    return f"The rule does not fit ({check.chance}). The warnings below say what explains the choices better."
+    which = f" {len(check.failed):,} of {check.checked:,} demonstrations" if answer.several else ""
+    return f"The rule does not fit{which} ({check.chance}). The warnings below say what explains the choices better."
 
 
 def _assumptions(answer: ContextEstimate, log: ContextLog) -> dict[str, str]:

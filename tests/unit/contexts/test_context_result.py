@@ -112,6 +112,7 @@ def test_demonstrations_that_do_not_fit_are_warned_of(estimated, p_values, faile
     check = answer.check
     assert (check.verdict, check.failed, check.instead) == ("does not fit", failed, ("lints:v=1",))
     assert check.reason.startswith(said)
+    assert _check(answer).startswith(f"The rule does not fit {len(failed)} of 5 demonstrations (p ")
     warnings, _ = warnings_and_notes(log, answer.notices)
     assert tuple(each.demonstration for each in warnings) == failed
     assert all("Do not rely on the numbers" in each.text for each in warnings)
