@@ -281,6 +281,7 @@ def context_posterior(
         text = f"expected {family.kind.tuning}=fit and no other number to be fitted; got {family}."
         raise ParameterError(text, parameter="rule", value=str(family), remedy="Give the other numbers a value.")
     rule_at: LinearRule = given.example if isinstance(given, RuleFamily) else given
+    rule_at.refuse_unlearnt(log)
     design = rule_at.design(log)
     if design.vectors.shape[0] * design.parameters > MOST_NUMBERS:
         raise NotIdentifiable(

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from unbandit.contexts.check import NOTED, by_chance_notice
 from unbandit.contexts.design import Design, design_of
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
-from unbandit.contexts.rule import linear_rule_or_family
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import Audience, Notice, UnbanditError, printable, python_option
@@ -160,8 +159,6 @@ def estimate_contexts(
     for at, name in enumerate(log.demonstrations):
         alone = replace(log.select(at), reading=log.reading)
         try:
-            given = linear_rule_or_family(rule)
-            (given.example if isinstance(given, RuleFamily) else given).refuse_unlearnt(alone)
             found = context_posterior(
                 alone, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed, check=check
             )
