@@ -26,6 +26,7 @@ OTHER_NOISE = (0.5, 2.0)  # times the assumed one
 OWN_WEIGHT, RANDOM_WEIGHT = 0.5, 0.1  # of rivals of the rule's own kind together, and of choices at random
 CONFIRMED = 3  # rivals whose evidence is computed by particles, before a rule is said not to fit
 MOST_WORK = 15_000_000  # comparisons times the square of the coefficients of the part that is checked
+DISJOINT_WORK = 30_000_000  # the same of a rival with coefficients for each arm, beyond which it is not compared
 PARTICLES = 500  # of a cloud for a part
 OTHER_BATCHES = (5, 10, 20, 50, 100)  # rounds after which a rival takes up rewards
 MOST_FEATURES = 10  # of which each is left out in turn
@@ -68,10 +69,12 @@ def check_record(
         p_value = _bound(log_weights + values - log_evidence)
     rounds = record.chosen.size
     choices = f"all {rounds:,} choices" if part is record else f"the first {part.chosen.size:,} of {rounds:,} choices"
+    apart = ""
+    if any("(disjoint=" in text for text in said):
+        apart = " or the same coefficients for all" if design and design.count > 1 else " or coefficients for each arm"
     compared = (
         f"The probability of {choices} under the rule was compared with that under {len(said)} others: the same rule "
-        "with other numbers or noise, in batches, with other features or coefficients for each arm; other rules; and a "
-        "choice at random."
+        f"with other numbers or noise, in batches, with other features{apart}; other rules; and a choice at random."
     )
     if p_value > DOES_NOT_FIT:
         return Check("fits", p_value=p_value, reason=compared, checked=1)
@@ -204,7 +207,7 @@ def _otherwise_shared(record: ChoiceRecord, design: Design) -> Numbers | None:
         vectors = record.vectors.reshape(offers, design.count, design.size).sum(axis=1)
         first = np.repeat(record.offsets[:-1], np.diff(record.offsets))
         return None if np.array_equal(vectors, vectors[first]) else vectors
-    if design.arms == 1 or offers * (design.arms * size) ** 2 > MOST_WORK:
+    if design.arms == 1 or offers * (design.arms * size) ** 2 > DISJOINT_WORK:
         return None
     full = np.zeros((offers, design.arms, size))
     full[np.arange(offers), design.codes[:offers]] = record.vectors

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from unbandit import checks
+from unbandit.demonstrators import Demonstrator
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.estimators.availability import said_of_filtered
@@ -117,8 +118,8 @@ def identify(
     demonstration
         The name of the one demonstration to read, of several.
     availability
-        In which rounds arms could be pulled, if not in all, as for `estimate`. Rules that cannot be read with such a
-        log, as those that eliminate arms, are left out.
+        In which rounds arms could be pulled, if not in all, as for `estimate`. Rules that no posterior reads then are
+        left out, with a note: those that eliminate arms, that explore first and then commit, or that decide in batches.
 
     Raises
     ------
@@ -142,6 +143,7 @@ def identify(
     checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
     check_rewards(record, noise)
+    told = None if availability is None else told_availability(record, availability)
     request = IdentificationRequest(
         log=record,
         horizons=tuple(horizons(horizon, record).tolist()),
@@ -150,14 +152,13 @@ def identify(
         particles=None if particles is None else checks.whole("particles", particles),
         seed=checks.seed(seed),
         threads=None if threads is None else checks.threads(threads),
-        there=None if availability is None else told_availability(record, availability),
+        there=None if told is None or told.covers(int(record.lengths.max())) else told,
     )
-    considered, notes = candidates_for(candidates, noise, record, lines=True)
-    if request.there is None:
-        notes = [*notes, *appeared_late(record)]
-    else:
+    considered, notes = candidates_for(candidates, noise, record, lines=True, there=request.there)
+    notes = [*notes, *(appeared_late(record) if told is None else said_of_filtered(record, told))]
+    if request.there is not None:
         considered, left_out = _readable(considered)
-        notes = [*notes, *left_out, *said_of_filtered(record, request.there)]
+        notes = [*left_out, *notes]
     if progress is not None:
         progress("Identifying the rule")
     answer = interruptible(_answer, replace(request, alone=len(considered) == 1), considered, warnings, notes)
@@ -167,14 +168,19 @@ def identify(
 
 
 def _readable(candidates: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], list[Notice]]:
-    """Leave out candidates that no filter reads where arms arrive late or are withdrawn; refuse if none is left."""
+    """Leave out rules that no filter reads where arms arrive late or are withdrawn; refuse if none is left."""
     kept, refused = list[Candidate](), dict[str, NotIdentifiable]()
     for candidate in candidates:
-        try:
-            check_filtered(candidate.guesses[0][0])
-            kept.append(candidate)
-        except NotIdentifiable as refusal:
-            refused[candidate.name] = refusal
+        found, out = list[tuple[Demonstrator, float]](), dict[str, NotIdentifiable]()
+        for rule, weight in candidate.guesses:
+            try:
+                check_filtered(rule)
+                found.append((rule, weight))
+            except NotIdentifiable as refusal:
+                out[short_numbers(str(rule))] = refusal
+        if found:
+            kept.append(replace(candidate, guesses=tuple(found)))
+        refused |= out if found else dict(zip([candidate.name], out.values(), strict=False))
     if not kept:
         raise next(iter(refused.values()))
     if not refused:

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule, parse_rule, rules
 from unbandit.demonstrators.base import rule_named
-from unbandit.errors import Notice, ParameterError, option
+from unbandit.errors import InferenceError, Notice, ParameterError, option
 from unbandit.inference.conventions import Convention
+from unbandit.inference.steps import steps_while_there
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 
 CandidateSpec = str | Demonstrator | type[Demonstrator]
 
@@ -167,7 +169,9 @@ def axis_of(rule: Demonstrator, of: Candidate | Any) -> str | None:
     return next((name for name in of.forms if getattr(rule, name, None) is not None), of.axis)
 
 
-def with_lines(candidate: Candidate, noise: Noise, log: ActionLog) -> Candidate:
+def with_lines(
+    candidate: Candidate, noise: Noise, log: ActionLog, there: Availability | None = None
+) -> Candidate:  # fmt: skip
     """Let a rule whose parameters nobody gave have a line of values of the parameter that nobody knows.
 
     It spans what its `grid` does and more. The exponent of the paper's width and its scale are one factor at one
@@ -181,7 +185,7 @@ def with_lines(candidate: Candidate, noise: Noise, log: ActionLog) -> Candidate:
         return candidate
     low, high = min(grid[axis]) / BEYOND, max(grid[axis]) * BEYOND
     step = RANDOMISED_STEP if isinstance(first, RandomisedRule) or axis == "exploration" else STEP
-    opening = {"initial": (0,)} if _without_opening(first, log) else {}
+    opening = {"initial": (0,)} if _without_opening(first, log, there) else {}
     lines = _combined(type(first), {**grid, **opening, axis: _geometric(low, high, step)}, ABSORBED.get(axis, ()))
     others, own = list[Demonstrator](), set[str]()
     for form in type(first).forms(noise, int(log.lengths.max())):
@@ -208,12 +212,20 @@ def _combined(kind: type[Demonstrator], grid: Mapping[str, Sequence[Any]], absor
     return rules
 
 
-def _without_opening(rule: Demonstrator, log: ActionLog) -> bool:
+def _without_opening(rule: Demonstrator, log: ActionLog, there: Availability | None) -> bool:
     """Return whether a log refutes that the rule pulled every arm in turn first, and the rule can do without."""
-    arms = len(log.arms)
-    heads = (log.demonstration(which)[:arms] for which in range(len(log)))
-    in_turn = all(np.unique(head).size == head.size for head in heads)
-    return isinstance(rule, RandomisedRule) and rule.initial == 1 and not in_turn
+    if not (isinstance(rule, RandomisedRule) and rule.initial == 1):
+        return False
+    if there is None:
+        heads = (log.demonstration(which)[: len(log.arms)] for which in range(len(log)))
+        return not all(np.unique(head).size == head.size for head in heads)
+    try:
+        for which in range(len(log)):
+            actions = log.demonstration(which).astype(np.int64)
+            steps_while_there(actions, np.full(actions.size, np.nan), 1, there)
+    except InferenceError:
+        return True
+    return False
 
 
 PROBES = ((1, 10), (3, 20), (5, 100), (40, 100), (7, 1_000), (900, 1_000))  # pulls and rounds of compared indices
@@ -276,12 +288,12 @@ def _without_twins(candidates: Sequence[Candidate], horizon: int, arms: int) -> 
 
 def candidates_for(
     specs: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None, noise: Noise, log: ActionLog,
-    *, lines: bool = False,
+    *, lines: bool = False, there: Availability | None = None,
 ) -> tuple[tuple[Candidate, ...], list[Notice]]:  # fmt: skip
     """Read the candidates; by default every `proposed` rule that takes such rewards.
 
     With `lines` a rule whose parameters nobody gave has more values of the one that matters (`with_lines`), and no two
-    candidates that nobody named are the same rule.
+    candidates that nobody named are the same rule. `there` says which arms could be pulled when, if not all always.
     """
     notes: list[Notice] = []
     if specs is None:
@@ -301,7 +313,7 @@ def candidates_for(
     if not candidates:
         raise ParameterError("expected one rule or more, as in ucb,thompson; got none.", parameter="candidates")
     if lines and not isinstance(specs, Mapping):
-        candidates = [with_lines(each, noise, log) if ":" not in each.name else each for each in candidates]
+        candidates = [with_lines(each, noise, log, there) if ":" not in each.name else each for each in candidates]
     if lines and specs is None:
         candidates = _without_twins(candidates, int(log.lengths.max()), len(log.arms))
     return tuple(candidates), notes

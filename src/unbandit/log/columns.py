@@ -111,8 +111,7 @@ def perhaps_marked(columns: Mapping[str, pl.Series], keys: Sequence[str]) -> tup
                 if len(whole) and whole["len"].max() != 1 and (whole["mark"] == 1).all():
                     return mark, name
     named = [name for name in flags if "".join(filter(str.isalpha, name.lower())) in _PERHAPS_MARKS]
-    marks = named or list(flags)
-    return (marks[0], None) if marks else None
+    return (named[0], None) if named else None
 
 
 def _flags(column: pl.Series) -> pl.Series | None:

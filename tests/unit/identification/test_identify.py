@@ -505,3 +505,19 @@ def test_rules_are_checked_where_an_arm_is_withdrawn(changing):
     verdicts = {row.name: row.check.verdict for row in found.rows}
     assert verdicts["ucb1"] == "fits"
     assert found.fitting[0].estimate.best == ("A",)
+
+
+def test_a_table_that_limits_nothing_leaves_no_rule_out():
+    log = ub.SAE(alpha=0).demonstrate(ub.Instance([1.0, 0.0], 0.5, arms="AB"), 300, seed=1)
+    found = ub.identify(log, "ucb1,sae:alpha=0", sigma=0.5, availability={"B": (None, 5_000)})
+    assert found.winner == "sae:alpha=0"
+
+
+def test_a_rule_of_chance_opens_an_arm_that_arrives(changing):
+    _, table = changing
+    instance = ub.Instance([1.0, 0.6, 0.8], 0.5, arms="ABC")
+    log = ub.EpsilonGreedy(epsilon=0.1).demonstrate(instance, 300, seed=1, availability={"C": table["C"]})
+    found = ub.identify(log, ["epsilon-greedy", "ucb1:batch=5|1"], sigma=0.5, availability={"C": table["C"]})
+    assert {guess.rule.initial for guess in found["epsilon-greedy"].guesses} == {1}
+    told = {notice.code: notice.text for notice in found.notes}
+    assert told["candidate-left-out"].startswith("ucb1:exploration=2.0,batch=5 is left out")
