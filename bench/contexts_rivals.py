@@ -22,6 +22,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp
 
+from bench.one_core import use_all_cores
 from bench.report import markdown, number
 from bench.setting import Effort
 from unbandit import FIT, ContextInstance, ContextLog, LinUCB, NotIdentifiable, context_posterior
@@ -303,7 +304,7 @@ def table(effort: Effort, chosen: Sequence[Cell] = CELLS) -> str:
     """Read the same logs by all methods; return their errors as Markdown."""
     logs = effort.of(LOGS, at_least=2)
     cells = [replace(cell, rounds=max(effort.of(cell.rounds), 40)) for cell in chosen[: effort.of(len(chosen))]]
-    with ProcessPoolExecutor(threads(None), get_context("spawn")) as pool:
+    with ProcessPoolExecutor(threads(None), get_context("spawn"), use_all_cores) as pool:
         waiting = [[pool.submit(read_one, cell, run) for run in range(logs)] for cell in cells]
         found = [[each.result() for each in own] for own in waiting]
     texts = []
@@ -314,9 +315,10 @@ def table(effort: Effort, chosen: Sequence[Cell] = CELLS) -> str:
             others = [compared(values[OURS], values[name]) for name in METHODS if name != OURS]
             rows.append([cell.name, _short(values[OURS]), *others])
         texts.append(f"{title}:\n\n{markdown(['logs', *METHODS], rows)}")
-    about = f"LinUCB logs, {logs} of each kind; means over logs. ✓: unbandit (alpha known) is below this method on the "
-    about += f"same logs by more than {DECIDED:g} standard errors; ✗: above it; ~: not decided. Error is the root mean "
-    about += "square of a coefficient; methods without a scale are given the one that fits the truth best."
+    about = f"LinUCB logs, {logs} of each kind; means over those that a method does not refuse. ✓: on the same logs "
+    about += f"unbandit (alpha known) is below this method by more than {DECIDED:g} standard errors; ✗: above it; ~: not "
+    about += "decided. Error is the root mean square of a coefficient; methods without a scale are given the one that "
+    about += "fits the truth best."
     rows = []
     for name, (_, told, _) in METHODS.items():
         results = [each[name] for own in found for each in own]

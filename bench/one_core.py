@@ -16,3 +16,9 @@ def keep_to_one_core() -> None:
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def use_all_cores() -> None:
+    """Let a process that was started from one on a single core run on any of them."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))

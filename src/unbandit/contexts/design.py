@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from unbandit.contexts.log import ContextLog
 from unbandit.errors import NotIdentifiable, option
+from unbandit.formatting import capitalise
 
 INTERCEPT = "intercept"
 """The name of the coefficient that every offer has, whatever its features."""
@@ -87,11 +88,11 @@ class Design:
 def design_of(log: ContextLog, *, intercept: bool, disjoint: bool) -> Design:
     """Return the design of a shared model, or of a disjoint one."""
     if not disjoint and _has_equal_offers(log):
-        remedy = f"take a model with parameters for each arm: disjoint=true in {option('rule')}."
-        doubt = next((f"{notice.text} Otherwise " for notice in log.reading if notice.code == "rows-as-rounds"), "")
+        doubts = [notice.text for notice in log.reading if notice.code == "rows-as-rounds"]
+        own = f"take a model with parameters for each arm: disjoint=true in {option('rule')}."
         raise NotIdentifiable(
             "in every round all offers have the same features: a shared model gives them all the same value.",
-            remedy=f"{doubt}{remedy}" if doubt else f"T{remedy[1:]}",
+            remedy=" ".join((*doubts, f"If each row is a round, {own}")) if doubts else capitalise(own),
         )
     named = [*log.feature_names, *([INTERCEPT] if intercept else [])]
     arms: tuple[str | None, ...] = log.arms if disjoint else (None,)

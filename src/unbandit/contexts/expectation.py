@@ -223,8 +223,8 @@ def impossible_at_first(path: LinearPath) -> int | None:
 def approximate(record: ChoiceRecord, path: LinearPath, *, passes: int = MOST_PASSES) -> Approximation:
     """Approximate the path behind a record, in so many passes at most.
 
-    Softmax choices at a low temperature are nearly cuts, for which sites by gradient and Hessian diverge. They have
-    sites of choices with normal noise instead.
+    Softmax choices at a low temperature are nearly cuts, for which sites by gradient and Hessian diverge: where these
+    do not settle even in `MOST_PASSES`, sites of choices with normal noise take their place.
     """
     if record.kind == UCB:
         sites = PathSites(path.rows, np.zeros(path.bounds.size), np.zeros(path.bounds.size))
@@ -232,10 +232,11 @@ def approximate(record: ChoiceRecord, path: LinearPath, *, passes: int = MOST_PA
             record, path, sites, None, passes,
             lambda twist, step, means: refine_sites(path, sites, twist, step, means),
         )  # fmt: skip
-    found = _approximate_chances(record, path, record.kind, passes)
-    if record.kind == SOFTMAX and not (found.settled and found.log_evidence < MOST_EVIDENCE):
-        return _approximate_chances(record, path, THOMPSON, passes)
-    return found
+    if record.kind != SOFTMAX:
+        return _approximate_chances(record, path, record.kind, passes)
+    found = _approximate_chances(record, path, SOFTMAX, MOST_PASSES)
+    fits = found.settled and found.log_evidence < MOST_EVIDENCE
+    return found if fits else _approximate_chances(record, path, THOMPSON, passes)
 
 
 def _approximate_chances(record: ChoiceRecord, path: LinearPath, kind: int, passes: int) -> Approximation:

@@ -152,7 +152,7 @@ def identify(
         particles=None if particles is None else checks.whole("particles", particles),
         seed=checks.seed(seed),
         threads=None if threads is None else checks.threads(threads),
-        there=None if told is None or told.covers(int(record.lengths.max())) else told,
+        there=None if told is None else told.within(int(record.lengths.max())),
     )
     considered, notes = candidates_for(candidates, noise, record, lines=True, there=request.there)
     notes = [*notes, *(appeared_late(record) if told is None else said_of_filtered(record, told))]

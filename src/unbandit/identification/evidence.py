@@ -92,7 +92,7 @@ class IdentificationRequest:
     def limits(self, rounds: int | None) -> Availability | None:
         """Return which arms could be pulled when; None if all could in the first `rounds` rounds, or in all."""
         read = min(int(self.log.lengths.max()), rounds or ALWAYS)
-        return None if self.there is None or self.there.covers(read) else self.there
+        return None if self.there is None else self.there.within(read)
 
     @property
     def heats(self) -> list[Heat]:

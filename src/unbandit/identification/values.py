@@ -330,7 +330,7 @@ def gaps_from_prior(request: IdentificationRequest, values: Posterior | None) ->
         return []
     generator = np.random.default_rng([request.seed, 6])
     drawn = request.prior.draw(generator, (PRIOR_DRAWS, len(values.arms)))
-    low, high = np.quantile(np.sort(drawn.max(axis=1, keepdims=True) - drawn, axis=1)[:, 1:], INTERVAL)
+    low, high = np.quantile(np.sort(gaps_of(drawn, values.rivals), axis=1)[:, 1:], INTERVAL)
     ends = np.quantile(values.gaps.reshape(-1, len(values.arms)), INTERVAL, axis=0)
     named = [arm for arm, width in zip(values.arms, ends[1] - ends[0], strict=True) if width > OF_PRIOR * (high - low)]
     if not named:

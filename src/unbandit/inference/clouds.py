@@ -156,7 +156,7 @@ def run_filters(
         an index rule are sent again with more particles before that, unless their number was given.
     """
     rule = rule.for_arms(len(log.arms))
-    there = _limits(there, log)
+    there = None if there is None else there.within(int(log.lengths.max()))
     readings = [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
     number = particles or particles_for(*map(work_of, readings))
     if particles is None and isinstance(rule, EliminationRule):  # resampling forgets arms that went
@@ -278,11 +278,6 @@ def _towards(
     return [beta_log(rule, steps).towards(each) for each in twists] if task.draws_betas else list(twists)
 
 
-def _limits(there: Availability | None, log: ActionLog) -> Availability | None:
-    """Return which arms could be pulled when; None if all could in all rounds of a log."""
-    return None if there is None or there.covers(int(log.lengths.max())) else there
-
-
 def one_look_ahead(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int,
     there: Availability | None = None,
@@ -318,7 +313,7 @@ def _whole_log(
     rule = rule.for_arms(len(log.arms))
     if not isinstance(rule, RandomisedRule):
         return None, []
-    there = _limits(there, log)
+    there = None if there is None else there.within(int(log.lengths.max()))
     readings = [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), 1, seed, keep_paths=False, there=there)

@@ -252,6 +252,8 @@ def _orthant_site(
         cut_mass = math.exp(min(log_mass, 0.0))
         share = (1.0 - explores + floor) * cut_mass / ((1.0 - explores) * cut_mass + floor) if explores < 1.0 else 0.0
         log_mass = math.log((1.0 - explores) * cut_mass + floor)
+    elif explores > 0.0:  # never at random; others win ties
+        log_mass += math.log(1.0 - explores) if explores < 1.0 else -math.inf
     # (1 + T N) X = (T, h), by elimination with pivots.
     system = np.zeros((others, 2 * others + 1))
     for row in range(others):

@@ -71,6 +71,10 @@ class Availability:
         """Return whether every arm can be pulled in every one of the first `rounds` rounds."""
         return bool((self.first <= 1).all() and (self.last >= rounds).all())
 
+    def within(self, rounds: int) -> Availability | None:
+        """Return this table; None if it limits nothing in the first `rounds` rounds."""
+        return None if self.covers(rounds) else self
+
     def rivals(self, rounds: int) -> NDArray[np.bool_]:
         """Return for each arm which arms can be pulled in its last round of a record: its gap is to the best of them.
 

@@ -90,7 +90,7 @@ def is_count_like(name: str) -> bool:
 
 def is_mark_like(name: str) -> bool:
     """Return whether a column may mark the chosen one of several offers, by its name."""
-    return "".join(filter(str.isalpha, name.lower())) in CHOSEN_NAMES
+    return _letters(name) in CHOSEN_NAMES
 
 
 def perhaps_marked(columns: Mapping[str, pl.Series], keys: Sequence[str]) -> tuple[str, str | None] | None:
@@ -110,8 +110,12 @@ def perhaps_marked(columns: Mapping[str, pl.Series], keys: Sequence[str]) -> tup
                 whole = runs.sort("of")[:-1]  # the last one may be cut
                 if len(whole) and whole["len"].max() != 1 and (whole["mark"] == 1).all():
                     return mark, name
-    named = [name for name in flags if "".join(filter(str.isalpha, name.lower())) in _PERHAPS_MARKS]
+    named = [name for name in flags if _letters(name) in _PERHAPS_MARKS]
     return (named[0], None) if named else None
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalpha, name.lower()))
 
 
 def _flags(column: pl.Series) -> pl.Series | None:

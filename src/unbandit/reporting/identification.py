@@ -34,6 +34,7 @@ from unbandit.identification.values import said_of_parameters
 from unbandit.inference import Posterior
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability, availability_of
 from unbandit.log.tallies import is_record
 from unbandit.reporting.api import MOST_TABLES, renamed_arms
 from unbandit.reporting.figures import FigureData, ReportFigure, as_figure, draw_believed, draw_choices
@@ -106,7 +107,8 @@ def identification_report(
         say("Estimating", 0.7)
         answer = None if found is None else _as_estimate(found, level)
         say("Drawing the figures", 0.8)
-        pictures = _pictures(found, answer, record, short=short)
+        told = None if options.get("availability") is None else availability_of(options["availability"], record.arms)
+        pictures = _pictures(found, answer, record, told, short=short)
     say("Writing the report", 0.9)
     asked = options | {"candidates": candidates, "names": names, "level": level, "short": short} | texts
     asked["demonstration"] = demonstration
@@ -281,10 +283,9 @@ def _choices(record: ActionLog, most: int) -> tuple[list[str], list[list[str]], 
 
 
 def _pictures(
-    found: Identification | None, answer: Estimate | None, record: ActionLog, *, short: bool
+    found: Identification | None, answer: Estimate | None, record: ActionLog, there: Availability | None, *, short: bool
 ) -> list[ReportFigure]:
     """Draw the candidates, the values and the choices; for one page the values alone, or the choices."""
-    there = None if found is None else found.question.there
     if found is None or answer is None:
         return draw_choices(record, there)
     quantity = reported_quantity(answer)

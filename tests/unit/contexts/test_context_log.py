@@ -103,7 +103,7 @@ def test_rows_that_may_be_offers_are_not_read_as_rounds_in_silence(tmp_path):
         with pytest.raises(ub.NotIdentifiable, match="every row is read as a round") as refused:
             refuse()
         assert naming in str(refused.value)
-        assert "Otherwise take a model with parameters for each arm: disjoint=true" in str(refused.value)
+        assert "If each row is a round, take a model with parameters for each arm: disjoint=true" in str(refused.value)
     assert read(clicks, columns={"chosen": "clicked", "round": "impression_id"}) == read(LONG)
     flagged = read(clicks.replace("clicked", "flag"))  # not by its name: it marks one row of every impression
     assert any("'chosen': 'flag', 'round': 'impression_id'" in each for each in flagged.notices)
@@ -124,6 +124,7 @@ def test_rows_that_may_be_offers_are_not_read_as_rounds_in_silence(tmp_path):
         (LONG.replace("round", "visit").replace("chosen", "clicked"), {"columns": {"chosen": ""}}),  # it was said
         ("arm,age,member\nA,31,1\nB,52,1\nA,47,1\n", {}),  # marks nothing
         ("arm,age,member\nA,31,1\nB,52,\nA,47,0\n", {}),
+        ("arm,age,member\nA,31,1\nB,52,0\nA,47,0\nB,30,1\n", {}),  # of people, by its name
     ],
 )
 def test_other_tables_are_rounds_without_a_doubt(text, options):

@@ -468,20 +468,22 @@ def test_a_greedy_choice_among_equal_offers():
     contexts[2, 1] = -1.0
     known, offers = np.arange(3), np.arange(4) * 2
 
-    def wins(first_wins):
+    def wins(first_wins, epsilon=0.2):
         record = ChoiceRecord(
-            contexts.reshape(-1, 1), offers, np.array([0, 1, 1]), known, GREEDY, 0.2, RIDGE, first_wins
+            contexts.reshape(-1, 1), offers, np.array([0, 1, 1]), known, GREEDY, epsilon, RIDGE, first_wins
         )
         path = path_of(record, sigma=SIGMA, prior=PRIOR)
-        return path.wins.tolist(), run_clouds(
-            approximate(record, path), particles=4_000, clouds=4, seed=1
-        ).log_evidence[0]
+        clouds = run_clouds(approximate(record, path), particles=4_000, clouds=4, seed=1)
+        return path.wins.tolist(), -np.inf if all(clouds.died) else clouds.log_evidence[0]
 
     (lowest, strict), (random, fair) = wins(True), wins(False)
     assert (lowest, random) == ([1, 0, 1], [0.5, 0.5, 1])
     # The second choice explores, or wins at random; the third, of -1 against 1, is as often greedy as not.
     assert strict == pytest.approx(np.log(0.9 * 0.1 * 0.5), abs=0.05)
     assert fair == pytest.approx(np.log(0.5 * 0.5 * 0.5), abs=0.05)
+    # Without exploration the second choice is at random or impossible.
+    assert wins(False, 0.0)[1] == pytest.approx(np.log(0.5 * 0.5 * 0.5), abs=0.05)
+    assert wins(True, 0.0)[1] == -np.inf
 
 
 @pytest.mark.parametrize("rule", [ub.LinTS(v=0.5), ub.LinSoftmax(temperature=0.2)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -503,7 +504,8 @@ def test_rules_are_checked_where_an_arm_is_withdrawn(changing):
     log, table = changing
     found = ub.check(log, "ucb1,sae:alpha=0.25", sigma=0.5, availability=table)
     verdicts = {row.name: row.check.verdict for row in found.rows}
-    assert verdicts["ucb1"] == "fits"
+    assert verdicts == {"ucb1": "fits", "sae:alpha=0.25": "not checked"}
+    assert re.search(r"could not be checked.*sae.*not checked \(", str(found), re.DOTALL)
     assert found.fitting[0].estimate.best == ("A",)
 
 

@@ -64,12 +64,15 @@ def filter_cuts(path: LinearPath, sites: PathSites, twist: PathTwist, explores: 
             centre = pressure / precision
             draw, decision = two_uniforms(cloud.rng, PARTICLES, at, particle)
             value, log_mass = truncated_normal((low - centre) * root, (high - centre) * root, draw, cloud.table)
+            wins = path.wins[path.first_choice[at + 1]] if end > first else 1.0
             if explores > 0.0 and end > first:
-                greedy = (1.0 - explores) * path.wins[path.first_choice[at + 1]] * math.exp(log_mass)
+                greedy = (1.0 - explores) * wins * math.exp(log_mass)
                 random = explores / (end - first + 1)
                 if decision * (greedy + random) >= greedy:
                     value = normal_quantile(draw, cloud.table)
                 log_mass = math.log(greedy + random)
+            else:
+                log_mass += math.log(wins) if wins > 0.0 else -math.inf
             tilt = slope - bend * centre
             by_sites = (
                 level + centre * (slope - 0.5 * bend * centre) + 0.5 * tilt * tilt / (precision + bend) - log_norm
