@@ -316,9 +316,9 @@ def table(effort: Effort, chosen: Sequence[Cell] = CELLS) -> str:
             rows.append([cell.name, _short(values[OURS]), *others])
         texts.append(f"{title}:\n\n{markdown(['logs', *METHODS], rows)}")
     about = f"LinUCB logs, {logs} of each kind; means over those that a method does not refuse. ✓: on the same logs "
-    about += f"unbandit (alpha known) is below this method by more than {DECIDED:g} standard errors; ✗: above it; ~: not "
-    about += "decided. Error is the root mean square of a coefficient; methods without a scale are given the one that "
-    about += "fits the truth best."
+    about += f"unbandit (alpha known) is below this method by more than {DECIDED:g} standard errors; ✗: above it; ~: "
+    about += "not decided. Error is the root mean square of a coefficient; methods without a scale are given the one "
+    about += "that fits the truth best."
     rows = []
     for name, (_, told, _) in METHODS.items():
         results = [each[name] for own in found for each in own]
