@@ -57,6 +57,17 @@ def simulated(page: Page, log: bytes) -> None:
     page.goto("/simulate")
 
 
+def explained(page: Page, log: bytes) -> None:
+    """Ask what a rule does, before it is chosen."""
+    page.goto("/look?example=battery")
+    with page.expect_popup() as opened:
+        page.click("a[href='/rules/thompson']")
+    opened.value.wait_for_selector("text=What its choices show")
+    opened.value.close()
+    assert page.locator("#field-rule").is_visible()  # the form is where it was
+    page.goto("/rules/thompson")
+
+
 def waited(page: Page, log: bytes) -> None:
     """Ask for something long, and be told again and again that it goes on."""
     state = '{"state": "running", "stage": "Weighing", "share": null, "seconds": 75, "ahead": 0}'
@@ -126,6 +137,7 @@ PLACES: dict[str, Callable[[Page, bytes], None]] = {
     "mistakes": mistaken,
     "features": chose_by_features,
     "simulate": simulated,
+    "rule": explained,
     "waiting": waited,
     "answer": answered,
     "simulation": shown_beside_the_truth,

@@ -51,13 +51,22 @@ def estimated(client, data, form=UCB, name="log.csv"):
     return ended(client, client.post("/estimate", data=form, files={"log": (name, data)}))
 
 
-@pytest.mark.parametrize("address", ["/", "/simulate", "/look?example=battery", "/report.css", "/site.css", "/page.js"])
+@pytest.mark.parametrize(
+    "address", ["/", "/simulate", "/look?example=battery", "/rules/ucb1", "/rules/linucb", "/report.css", "/page.js"]
+)
 def test_every_address_answers_with_the_headers(client, address):
     response = client.get(address)
     assert response.status_code == 200
     for name in ("content-security-policy", "x-content-type-options", "referrer-policy"):
         assert response.headers[name] == HEADERS[name]
     assert "unsafe" not in response.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("address", ["/rules/", "/rules/nothing", "/rules/ucb1/more", "/rules/%3Cb%3E"])
+def test_there_is_no_page_of_a_rule_that_is_not_there(client, address):
+    response = client.get(address)
+    assert response.status_code == 404
+    assert "There is nothing here" in text_of(response)
 
 
 def test_a_log_is_looked_at_and_carried_on_to_an_answer(client, log):

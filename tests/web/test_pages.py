@@ -6,13 +6,16 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from typing import ClassVar
 
 import pytest
+from pydantic import Field as PydanticField
 
-from unbandit import rules
+from unbandit import UCB1, rules
 from unbandit._version import __version__
 from unbandit.contexts import known_linear_rules
-from unbandit.web import pages
+from unbandit.demonstrators.base import known_rules
+from unbandit.web import forms, pages
 from unbandit.web.examples import Example
 from unbandit.web.jobs import Download, JobProgress, Limits, Outcome
 from unbandit.web.preview import Preview
@@ -65,6 +68,9 @@ PAGES = {
     "problem with features": lambda: pages.preview(replace(STRANGE, contexts=True, problem=EVIL), FORM, {}),
     "simulate": lambda: pages.simulate({}, {}),
     "strange simulate": lambda: pages.simulate({**FORM, "means": EVIL, "source": "means"}, {**ERRORS, "means": EVIL}),
+    "rule": lambda: pages.rule(*forms.rule_with_form("learning-softmax")),
+    "silent rule": lambda: pages.rule(*forms.rule_with_form("uniform")),
+    "linear rule": lambda: pages.rule(*forms.rule_with_form("linucb")),
     "waiting": lambda: pages.progress(EVIL, JobProgress(EVIL, "running", EVIL, 0.5, 75.2)),
     "queue": lambda: pages.progress("id", JobProgress("t", "waiting", ahead=2)),
     "answer": lambda: pages.answer(EVIL, OUTCOME),
@@ -170,6 +176,62 @@ def test_every_field_of_every_rule_is_explained() -> None:
         "unknown",
         *rules(),
     }
+
+
+@pytest.mark.parametrize("name", ["look", "features", "simulate"])
+def test_every_rule_leads_to_the_page_that_explains_it(name: str) -> None:
+    page = Reader(PAGES[name]())
+    offered = {field["value"] for field in page.named("input") if field.get("name") == "rule"} - {"any", "unknown"}
+    links = [link for link in page.named("a") if link["href"].startswith("/rules/")]
+    assert {link["href"] for link in links} == {f"/rules/{rule}" for rule in offered}
+    assert {link["target"] for link in links} == {"_blank"}  # a form that is half filled in stays
+
+
+@pytest.mark.parametrize("name", [*rules(), *known_linear_rules])
+def test_the_page_of_a_rule_explains_all_its_parameters(name: str) -> None:
+    kind, form = forms.rule_with_form(name)
+    page = Reader(pages.rule(kind, form))
+    assert form.title in page.words
+    assert form.summary in page.words
+    assert kind.summary().replace("`", "") in page.words
+    for parameter, field in kind.model_fields.items():
+        if field.description.startswith("always"):  # there is nothing to choose
+            continue
+        assert f"\n{parameter}{field.description[0].upper()}{field.description[1:]}" in page.words, parameter
+        assert field.default is None or str(field.default).lower() in page.words
+    assert "Parameters\n---" not in page.words
+    assert ">>>" not in page.words
+
+
+def test_the_page_of_a_rule_says_what_its_choices_show_and_how_to_ask() -> None:
+    said = {
+        name: Reader(pages.rule(*forms.rule_with_form(name))).words for name in ("ucb1", "klucb", "uniform", "lints")
+    }
+    assert "unbandit estimate log.csv --rule ucb1:exploration=2.0\n" in said["ucb1"]
+    assert "ucb1:fit fits it" in said["ucb1"]
+    assert "--rule klucb:double_log=0.0 --best-mean 0.8" in said["klucb"]
+    assert "Nothing about what an arm was worth" in said["uniform"]
+    assert "unbandit simulate" in said["uniform"]
+    assert "--features x1,x2 --sigma 0.5" in said["lints"]
+    assert "A = ridge I" in said["lints"]
+    assert "a number above 0" in said["lints"]
+
+
+def test_a_rule_of_another_package_has_a_page_that_is_escaped() -> None:
+    class Odd(UCB1):
+        __doc__ = f"Take {EVIL} first, by `a < b`.\n\n    Examples\n    --------\n    >>> Odd()\n"
+        name: ClassVar[str] = "odd/rule"
+        needed: float = PydanticField(gt=0, description=EVIL)
+
+    try:
+        kind, form = forms.rule_with_form("odd/rule")
+        page = Reader(pages.rule(kind, form))
+    finally:
+        del known_rules["odd/rule"]
+    assert len(page.named("script")) == 1
+    assert f"Take {EVIL} first, by a < b." in page.words
+    assert "--rule odd/rule:needed=NUMBER" in page.words
+    assert ">>>" not in page.words
 
 
 def test_errors_stand_at_their_fields_and_in_a_list_that_leads_to_them() -> None:

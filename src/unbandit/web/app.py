@@ -36,6 +36,7 @@ from unbandit.web.forms import (
     read_options,
     read_rule,
     read_simulation,
+    rule_with_form,
 )
 from unbandit.web.jobs import Download, Job, JobQueue, Limits
 from unbandit.web.preview import Upload, clean_name
@@ -79,6 +80,7 @@ def create_app(limits: Limits | None = None, policy: AccessPolicy | None = None,
             Route("/look", _preview, methods=["GET", "POST"]),
             Route("/estimate", _estimate, methods=["POST"]),
             Route("/simulate", _simulate, methods=["GET", "POST"]),
+            Route("/rules/{name:path}", _rule),
             Route("/jobs/{id}", _job),
             Route("/jobs/{id}/state", _state),
             Route("/jobs/{id}/cancel", _cancel, methods=["POST"]),
@@ -164,6 +166,13 @@ async def _simulate(request: Request) -> Response:
         return HTMLResponse(pages.simulate(form, errors), status_code=422, headers=GO_BACK)
     quick = _quick(simulation.rule, {}) and simulation.horizon <= 100_000
     return await _started(request, _queue(request).submit(simulation.title, "simulate", simulation, quick=quick))
+
+
+async def _rule(request: Request) -> Response:
+    found = rule_with_form(request.path_params["name"])
+    if found is None:
+        raise Refusal(problems.NO_PAGE)
+    return HTMLResponse(pages.rule(*found))
 
 
 async def _job(request: Request) -> Response:

@@ -171,7 +171,7 @@ def _number(field: Field, text: str) -> float | int:
     value = _finite(text, field.kind == "whole")
     if value is None or not all(BOUNDS[name][1](value, bound) for name, bound in _bounds_of(field).items()):
         comma = " Write the decimal point as a point." if re.fullmatch(r"[+-]?\d*,\d+", text) else ""
-        raise ValueError(f"Expected {_wanted(field)}; got {quote(text)}.{comma}")
+        raise ValueError(f"Expected {wanted(field)}; got {quote(text)}.{comma}")
     return value
 
 
@@ -194,8 +194,14 @@ def _bounds_of(field: Field) -> dict[str, float]:
     return {name: getattr(field, name) for name in BOUNDS if getattr(field, name) is not None}
 
 
-def _wanted(field: Field) -> str:
-    """Describe the numbers that a field takes."""
+def wanted(field: Field) -> str:
+    """Describe what a field takes: its numbers or its choices; nothing where it takes any text."""
+    if field.kind == "text":
+        return ""
+    if field.kind == "box":
+        return "true or false"
+    if field.kind == "choice":
+        return joined((sent for sent, _ in field.choices if sent), "or")
     what = "a whole number" if field.kind == "whole" else "a number"
     if field.at_least is not None and field.at_most is not None:
         return f"{what} from {_written(field.at_least)} to {_written(field.at_most)}"
@@ -205,7 +211,7 @@ def _wanted(field: Field) -> str:
 
 
 def _written(bound: float) -> str:
-    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+    return f"{int(bound):,}" if float(bound).is_integer() else f"{bound:g}"
 
 
 def quote(text: str) -> str:

@@ -273,9 +273,9 @@ def rule_forms(*, played: bool = False) -> tuple[RuleForm, ...]:
     return tuple(_rule_form(name, rules()[name], words, played=played) for name, words in plain.items())
 
 
-def linear_groups() -> tuple[RuleGroup, ...]:
+def linear_groups(*, played: bool = False) -> tuple[RuleGroup, ...]:
     """Return the forms of rules that choose by features."""
-    forms = (_rule_form(name, known_linear_rules[name], words, played=False) for name, words in LINEAR_NAMES.items())
+    forms = (_rule_form(name, known_linear_rules[name], words, played=played) for name, words in LINEAR_NAMES.items())
     title, about = GROUPS["linear"]
     return (RuleGroup(title, about, tuple(forms)),)
 
@@ -291,6 +291,13 @@ def rule_groups(*, played: bool = False) -> tuple[RuleGroup, ...]:
     )
     members = {key: tuple(form for form in forms if form.group == key) for key in GROUPS}
     return tuple(RuleGroup(title, about, members[key]) for key, (title, about) in GROUPS.items() if members[key])
+
+
+def rule_with_form(name: str) -> tuple[type[Rule], RuleForm] | None:
+    """Return the rule of this name and its form, with every default filled in; None if there is no such rule."""
+    forms = (*rule_forms(played=True), *linear_groups(played=True)[0].rules)
+    found = next((form for form in forms if form.name == name), None)
+    return None if found is None else ({**rules(), **known_linear_rules}[name], found)
 
 
 def _can_be_typed(name: str) -> bool:

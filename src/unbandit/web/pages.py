@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -9,20 +11,22 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from unbandit import datasets
 from unbandit._version import __version__
+from unbandit.contexts.rule import LinearRule
 from unbandit.formatting import label, short_numbers, size
 from unbandit.reporting.page import templates
 from unbandit.web import forms
 from unbandit.web.examples import Example
-from unbandit.web.fields import Field, field_content, is_ticked
+from unbandit.web.fields import Field, field_content, is_ticked, wanted
 from unbandit.web.jobs import JobProgress, Limits, Outcome
 from unbandit.web.preview import Preview
 from unbandit.web.problems import Problem, page_text
 
 if TYPE_CHECKING:
+    from unbandit.demonstrators.rule import Rule
     from unbandit.identification.survey import Survey
 
 COLUMNS_LISTED, NAMES_LISTED = 200, 20_000
@@ -93,6 +97,29 @@ def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     )  # fmt: skip
 
 
+def rule(kind: type[Rule], form: forms.RuleForm) -> str:
+    """Return the page that explains a rule: its formula and its parameters, as its class has them."""
+    text = re.split(r"\n\n\w+\n---", inspect.cleandoc(kind.__doc__ or ""))[0]  # without sections such as Examples
+    reveals = "coefficients" if issubclass(kind, LinearRule) else getattr(kind, "reveals", "values")
+    return _page(
+        "rule.html", rule=form, paragraphs=text.split("\n\n"), aliases=kind.aliases, reveals=reveals,
+        parameters=[(each.name.removeprefix(f"{form.name}."), each) for each in (*form.fields, *form.rarely)],
+        fitted=() if kind.unfit else kind.fits, command=_command(kind, reveals),
+    )  # fmt: skip
+
+
+def _command(kind: type[Rule], reveals: str) -> str:
+    """Return a command for a rule with its defaults: an estimate, or a simulation where its choices show no values."""
+    unknown = [f"{name}=NUMBER" for name, field in kind.model_fields.items() if field.is_required()]
+    written = f"{kind.name}:{','.join(unknown)}" if unknown else short_numbers(str(kind()))
+    if reveals in ("best", "nothing"):
+        return f"unbandit simulate linear --rule {written} --horizon 1000 -o log.csv"
+    given = " --features x1,x2 --sigma 0.5" if reveals == "coefficients" else ""
+    if reveals == "values" and not unknown and forms.missing_mean(written, {}):
+        given = " --best-mean 0.8"
+    return f"unbandit estimate log.csv --rule {written}{given}"
+
+
 def progress(id: str, job: JobProgress) -> str:
     """Return the page of a job that is not done yet."""
     return _page("progress.html", id=id, progress=job, said=_stage(job), time=_time(job.seconds))
@@ -131,7 +158,7 @@ def _page(template: str, tab: str | None = None, **given: Any) -> str:
 @cache
 def _environment() -> Environment:
     environment = templates("unbandit.web", "templates")
-    environment.filters |= {"size": size, "cut": _cut, "for_page": page_text}
+    environment.filters |= {"size": size, "cut": _cut, "for_page": page_text, "code": _code, "wanted": wanted}
     environment.globals |= {"field_content": field_content, "is_ticked": is_ticked, "is_open": _is_open}
     return environment
 
@@ -175,6 +202,11 @@ def _is_wide(seen: Preview) -> bool:
 
 def _cut(name: str) -> str:
     return label(name, NAME_SHOWN)
+
+
+def _code(text: str) -> Markup:
+    """Set in code what stands between backticks."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _is_open(fields: Sequence[Field], form: Mapping[str, str], errors: Mapping[str, str]) -> bool:
