@@ -113,6 +113,19 @@ def read_json(text: str | bytes, schema: str) -> dict[str, Any]:
     return answer
 
 
+def read_whole(text: str | bytes, schema: str, needed: str, owner: str) -> dict[str, Any]:
+    """Read an answer that `to_json` wrote; refuse one without what is needed, as the command line prints it."""
+    said = read_json(text, schema)
+    if needed not in said:
+        what = needed.replace("_", " ")
+        raise ParameterError(
+            f"expected an answer with its {what}; this JSON has none.",
+            parameter="text",
+            remedy=f"Give the text that {owner}.to_json() wrote.",
+        )
+    return said
+
+
 def read_notices(rows: Iterable[dict[str, Any]]) -> tuple[Notice, ...]:
     """Read notices from JSON."""
     return tuple(map(Notice.from_dict, rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,15 @@ from unbandit.formatting import json_number
 from unbandit.hierarchy.levels import PopulationDraws
 from unbandit.hierarchy.likelihood import FreeParameter, Numbers, smallest_spreads
 from unbandit.inference import Prior
-from unbandit.instance import Gaussian, Noise
-from unbandit.tables import Finding
+from unbandit.inference.prior import parse_prior
+from unbandit.instance import Bernoulli, Gaussian, Noise
+from unbandit.tables import Finding, read_notices, read_whole, with_draws
 
 if TYPE_CHECKING:
     import polars
 
 SCHEMA = "unbandit.population/1"
+DRAWN = ("centre", "spread", "people", "alone")  # of `PopulationDraws`
 AT_THE_END = 0.05  # of an interval: so near the smallest spread that is resolved its lower end shows none
 
 
@@ -228,6 +231,37 @@ class Population(Finding):
             "warnings": [notice.to_dict(audience) for notice in self.warnings],
             "notes": [notice.to_dict(audience) for notice in self.notes],
         }
+
+    def to_json(self) -> str:
+        """Return the answer as JSON text, with all draws, from which `from_json` makes it again."""
+        draws = {name: getattr(self.draws, name).tolist() for name in DRAWN}
+        about = {"units": [each.unit for each in self.parameters], "log_evidence": json_number(self.draws.log_evidence)}
+        return with_draws(self.to_dict(), **about, draws=draws)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Population:
+        """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no draws."""
+        said = read_whole(text, SCHEMA, "draws", "Population")
+        people, draws = said["participants"], {name: np.array(said["draws"][name], np.float64) for name in DRAWN}
+        size, evidence = (math.nan if said[name] is None else said[name] for name in ("effective_size", "log_evidence"))
+
+        def by_arm(name: str) -> Numbers:
+            return np.array([[row[name] for row in each["arms"]] for each in people], np.float64)  # NaN for null
+
+        return cls(
+            said["rule"], tuple(each["participant"] for each in people), np.array([each["rounds"] for each in people]),
+            tuple(
+                FreeParameter(each["parameter"], each["scale"], unit)
+                for each, unit in zip(said["population"], said["units"], strict=True)
+            ),
+            said["level"], parse_prior(said["prior"]),
+            Bernoulli() if said["sigma"] is None else Gaussian(said["sigma"]), said["seed"], said["rewards_known"],
+            PopulationDraws(**draws, effective_size=size, log_evidence=evidence),
+            tuple(row["arm"] for row in people[0]["arms"]), by_arm("pulls").astype(np.int64),
+            np.stack([by_arm(name) for name in ("mean_low", "mean", "mean_high")], axis=-1),
+            by_arm("probability_best"), Check.from_dict(said["check"]),
+            read_notices(said["warnings"]), read_notices(said["notes"]),
+        )  # fmt: skip
 
     def summary(self) -> polars.DataFrame:
         """Return one row per parameter: that of a typical participant, and how much participants differ."""

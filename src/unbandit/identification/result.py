@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from unbandit import checks, formatting
-from unbandit.errors import Audience, Notice, NotIdentifiable, python_option
+from unbandit.demonstrators import parse_rule
+from unbandit.errors import Audience, Notice, NotIdentifiable, ParameterError, python_option
 from unbandit.fit import Check
 from unbandit.formatting import json_number
-from unbandit.identification.evidence import SMALL, Contender, IdentificationRequest
+from unbandit.identification.evidence import SMALL, Contender, Guess, IdentificationRequest, LogEvidence
 from unbandit.identification.values import mixed_values, values_under
 from unbandit.inference import Posterior
-from unbandit.instance import Bernoulli
-from unbandit.tables import Finding
+from unbandit.inference.conventions import Convention
+from unbandit.inference.prior import parse_prior
+from unbandit.instance import Bernoulli, Gaussian
+from unbandit.tables import Finding, read_notices, read_whole, with_draws
 
 if TYPE_CHECKING:
     import polars
+
+    from unbandit.log import ActionLog
 
 SCHEMA = "unbandit.identify/2"
 
@@ -227,6 +234,43 @@ class Identification(Finding):
             "notes": [notice.to_dict(audience) for notice in self.notes],
         }
 
+    def to_json(self, level: float = 0.95) -> str:
+        """Return the answer as JSON text, with every check and the draws of `values`; `from_json` makes it again."""
+        conventions = [
+            [None if guess.convention is None else list(map(str, guess.convention)) for guess in each.guesses]
+            for each in self.candidates
+        ]
+        return with_draws(
+            self.to_dict(level=level),
+            alone=self.question.alone,
+            rewards_known=self.question.log.rewards is not None,
+            checks=[each.check.to_dict() for each in self.candidates],
+            conventions=conventions,
+            posterior=None if self.values is None else json.loads(self.values.to_json(level)),
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Identification:
+        """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no draws.
+
+        The log is not in it: `posterior` and the values of one of several demonstrations need `identify` again.
+        """
+        said = read_whole(text, SCHEMA, "checks", "Identification")
+        many, horizon, values = said["demonstrations"], said["horizon"], said["posterior"]
+        question = IdentificationRequest(
+            cast("ActionLog", SavedLog(many, rewards_known=said["rewards_known"])),
+            tuple(horizon) if isinstance(horizon, list) else (horizon,) * many, parse_prior(said["prior"]),
+            Bernoulli() if said["sigma"] is None else Gaussian(said["sigma"]), None, said["seed"], None,
+            alone=said["alone"],
+        )  # fmt: skip
+        candidates = zip(said["candidates"], said["checks"], said["conventions"], strict=True)
+        return cls(
+            said["verdict"], tuple(_read_candidate(*each) for each in candidates), said["assured"], tuple(said["left"]),
+            tuple(said["averaged"]), tuple(Surprise(**each) for each in said["surprises"]), question,
+            None if values is None else Posterior.from_json(json.dumps(values)), said["best_by_rule"],
+            read_notices(said["warnings"]), read_notices(said["notes"]),
+        )  # fmt: skip
+
     def summary(self) -> polars.DataFrame:
         """Return one row per candidate, the most probable first: how far behind, its probability, whether it fits."""
         import polars as pl
@@ -248,6 +292,47 @@ class Identification(Finding):
         from unbandit.plots.posterior import draw_identification
 
         return draw_identification(self, ax=ax)
+
+
+class SavedLog:
+    """What an answer that was read from JSON knows of its log: how many demonstrations, and whether with rewards."""
+
+    def __init__(self, demonstrations: int, *, rewards_known: bool) -> None:
+        self.demonstrations_saved = demonstrations
+        self.rewards = () if rewards_known else None
+
+    def __len__(self) -> int:
+        return self.demonstrations_saved
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse everything else."""
+        if name.startswith("__"):  # what copy and pickle look for
+            raise AttributeError(name)
+        raise ParameterError(
+            "this answer was read from JSON, which does not hold the log.",
+            parameter="log",
+            remedy="Call identify with the log again.",
+        )
+
+
+def _read_candidate(said: Mapping[str, Any], check: Mapping[str, Any], conventions: list[Any]) -> Contender:
+    """Return the candidate that `_candidate` wrote."""
+    guesses = []
+    for each, used in zip(said["guesses"], conventions, strict=True):
+        share = each["beforehand"] if each["share"] is None else each["share"]
+        convention = None if used is None else Convention(*map(parse_rule, used))
+        guesses.append(Guess(parse_rule(each["rule"]), each["beforehand"], share, _read_evidence(each), convention))
+    return Contender(said["name"], tuple(guesses), _read_evidence(said), said["probability"], Check.from_dict(check))
+
+
+def _read_evidence(said: Mapping[str, Any]) -> LogEvidence:
+    """Return log evidence: minus infinity where JSON has none."""
+    value, error = said["log_evidence"], said["error"]
+    if value is None:
+        return LogEvidence.impossible(said["reason"], round=said.get("round"), particles=said.get("particles", 0))
+    low, high = (value if said.get(end) is None else said[end] for end in ("low", "high"))
+    error = math.nan if error is None else error
+    return LogEvidence(value, error, low, high, particles=said.get("particles", 0), reason=said["reason"])
 
 
 def _candidate(candidate: Contender, leading: Contender) -> dict[str, Any]:

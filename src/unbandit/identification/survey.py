@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import warnings as python_warnings
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, parse_rule
 from unbandit.errors import (
     AssumptionWarning,
     Audience,
@@ -25,6 +26,7 @@ from unbandit.errors import (
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.fit import Check
+from unbandit.formatting import json_number
 from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
 from unbandit.inference import decisions
 from unbandit.inference.check import DOES_NOT_FIT, check_log
@@ -35,7 +37,7 @@ from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, AvailabilityTable
 from unbandit.progress import interruptible
 from unbandit.result import Estimate
-from unbandit.tables import Finding
+from unbandit.tables import Finding, read_notices, read_whole, with_draws
 
 if TYPE_CHECKING:
     import polars
@@ -145,6 +147,30 @@ class Survey(Finding):
         warnings = [notice.to_dict(audience) for notice in self.warnings]
         about = {"threshold": self.threshold, "not_tried": list(self.not_tried)}
         return {"schema": SCHEMA, "sigma": self.sigma, **about, "rules": rows, "warnings": warnings}
+
+    def to_json(self) -> str:
+        """Return the answer as JSON text, with every check, from which `from_json` makes it again."""
+        checks = [row.check.to_dict() for row in self.rows]
+        evidence = [json_number(row.log_evidence) for row in self.rows]
+        return with_draws(self.to_dict(), checks=checks, names=[row.name for row in self.rows], log_evidence=evidence)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Survey:
+        """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no checks."""
+        said = read_whole(text, SCHEMA, "checks", "Survey")
+        rows = []
+        for name, row, check, value in zip(
+            said["names"], said["rules"], said["checks"], said["log_evidence"], strict=True
+        ):
+            found, refusal = row["estimate"], row["no_estimate"]
+            rows.append(
+                CheckedRule(
+                    name, parse_rule(row["rule"]), None if found is None else Estimate.from_json(json.dumps(found)),
+                    Check.from_dict(check), None if refusal is None else NotIdentifiable(refusal),
+                    -math.inf if value is None else value,
+                )
+            )  # fmt: skip
+        return cls(tuple(rows), said["sigma"], read_notices(said["warnings"]), tuple(said["not_tried"]))
 
     def __str__(self) -> str:
         lines = [f"{self.answer()}."]

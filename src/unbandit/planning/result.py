@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.formatting import json_number
-from unbandit.tables import Finding
+from unbandit.tables import Finding, read_json, read_whole
 
 if TYPE_CHECKING:
     import polars
@@ -22,6 +22,8 @@ CRITERIA: dict[str, str] = {"interval": "half the interval's length", "error": "
 """When a gap counts as known to within d, and what is then at most d."""
 
 PLAN_SCHEMA, LEAK_SCHEMA = "unbandit.plan/1", "unbandit.leak/1"
+PLAN_ASKED = ("instance", "rule", "best", "within", "level", "runs", "seed")
+LEAK_ASKED = ("instance", "rule", "horizon", "runs", "seed", "reveals", "found", "found_error")
 
 
 @dataclass(frozen=True)
@@ -136,15 +138,44 @@ class Plan(Finding):
             for at, arm in enumerate(self.arms)
             if arm != self.best
         }  # fmt: skip
+        typical: dict[str, Any] = _lists(horizon=curves.theory_horizons, regret=curves.theory_regret)
+        reaches = zip(curves.theory_reach.T, curves.theory_error.T, strict=True)
+        typical["arms"] = {
+            arm: _lists(interval=reach, error=error) for arm, (reach, error) in zip(self.arms, reaches, strict=True)
+        }
         simulated = _lists(regret=regret, regret_error=regret_error, found=curves.found)
-        asked = ("instance", "rule", "best", "within", "level", "runs", "seed")
         return {
             "schema": PLAN_SCHEMA,
-            **{name: getattr(self, name) for name in asked},
+            **{name: getattr(self, name) for name in PLAN_ASKED},
             "arms": [asdict(need) for need in self.needs],
             "curves": {"horizon": curves.horizons.astype(int).tolist(), **simulated, "arms": by_arm},
+            "typical_run": typical,
             "notes": list(self.notes),
         }
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Plan:
+        """Return the plan that `to_json` or `unbandit plan --json` wrote."""
+        said = read_whole(text, PLAN_SCHEMA, "typical_run", "Plan")
+        simulated, typical = said["curves"], said["typical_run"]
+        arms, reaches = tuple(typical["arms"]), list(typical["arms"].values())
+        none = {
+            name: [None] * len(simulated["horizon"]) for name in ("interval", "interval_error", "error", "error_error")
+        }
+        rows = [simulated["arms"].get(arm, none) for arm in arms]  # the best arm has no gap
+        curves = Curves(
+            np.array(simulated["horizon"], np.float64),
+            (_by_arm(rows, "interval"), _by_arm(rows, "interval_error")),
+            (_by_arm(rows, "error"), _by_arm(rows, "error_error")),
+            (_numbers(simulated["regret"]), _numbers(simulated["regret_error"])),
+            _numbers(simulated["found"]),
+            _numbers(typical["horizon"]), _by_arm(reaches, "interval"), _by_arm(reaches, "error"),
+            _numbers(typical["regret"]),
+        )  # fmt: skip
+        needs = tuple(Need(**need) for need in said["arms"])
+        return cls(
+            **{name: said[name] for name in PLAN_ASKED}, arms=arms, needs=needs, curves=curves, notes=said["notes"]
+        )
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw what is known over the horizon, and what it costs.
@@ -223,9 +254,15 @@ class Leak(Finding):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer in the form that `--json` prints."""
-        asked = ("instance", "rule", "horizon", "runs", "seed", "reveals", "found", "found_error")
-        named = {name: getattr(self, name) for name in asked}
+        named = {name: getattr(self, name) for name in LEAK_ASKED}
         return {"schema": LEAK_SCHEMA, **named, "arms": [asdict(row) for row in self.arms]}
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Leak:
+        """Return the answer that `to_json` or `unbandit leak --json` wrote."""
+        said = read_json(text, LEAK_SCHEMA)
+        rows = tuple(ArmLeak(**row) for row in said["arms"])
+        return cls(**{name: said[name] for name in LEAK_ASKED}, arms=rows)
 
     def plot(self, *, ax: Axes | None = None) -> Any:
         """Draw equivalent rewards beside pulls, per arm; on `ax`, which is then returned, or on a new figure."""
@@ -242,6 +279,16 @@ def rounded(horizon: float) -> str:
 def amount(value: float) -> str:
     """Write a regret: whole where it is large, else to three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _numbers(values: list[float | None]) -> Numbers:
+    """Read a curve: infinite where a number is not known."""
+    return np.array([np.inf if value is None else value for value in values], np.float64)
+
+
+def _by_arm(rows: list[dict[str, list[float | None]]], name: str) -> Numbers:
+    """Read the curves of all arms: (horizons, arms)."""
+    return np.stack([_numbers(row[name]) for row in rows], axis=1)
 
 
 def _lists(**arrays: Numbers) -> dict[str, list[float | None]]:

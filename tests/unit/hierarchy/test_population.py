@@ -94,6 +94,20 @@ def test_the_population_is_found_and_participants_are_drawn_towards_it(found):
     assert inside.mean() > 0.75
 
 
+def test_the_answer_comes_back_from_json(found):
+    again = ub.Population.from_json(found.to_json())
+    assert again.to_json() == found.to_json()
+    assert (repr(again), again.population, again.parameters) == (repr(found), found.population, found.parameters)
+    assert again.to_frame().equals(found.to_frame())
+    assert again.arm_summary.equals(found.arm_summary)
+    np.testing.assert_array_equal(again.means, found.means)
+    assert again.plot().axes
+    with pytest.raises(ub.ParameterError, match=r"expected an answer with its draws.*Population\.to_json\(\)"):
+        ub.Population.from_json(json.dumps(found.to_dict()))
+    with pytest.raises(ub.ParameterError, match=r"got unbandit\.leak/1"):
+        ub.Population.from_json('{"schema": "unbandit.leak/1"}')
+
+
 def test_the_answer_as_tables_and_json(found):
     assert found.to_frame().height == 16
     assert found.to_frame().columns == [

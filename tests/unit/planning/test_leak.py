@@ -72,6 +72,16 @@ def test_table_json_and_picture():
         found["2"]
 
 
+@pytest.mark.parametrize("rule", ["ucb", "uniform"])
+def test_an_answer_comes_back_from_json(rule):
+    found = ub.leak("two-armed", rule, 300, runs=20)
+    again = ub.Leak.from_json(found.to_json())
+    assert again.to_json() == found.to_json()
+    assert (again.arms, again.total, repr(again)) == (found.arms, found.total, repr(found))
+    with pytest.raises(ub.ParameterError, match=r"unbandit\.leak/1; got unbandit\.plan/1"):
+        ub.Leak.from_json('{"schema": "unbandit.plan/1"}')
+
+
 @pytest.mark.parametrize("options", [{"runs": 1}, {"seed": -1}, {"threads": 0}])
 def test_bad_options_are_refused(options):
     with pytest.raises(ub.ParameterError):

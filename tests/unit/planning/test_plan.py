@@ -102,6 +102,24 @@ def test_table_and_json_hold_the_same(two):
         two.need("0")
 
 
+def test_a_plan_comes_back_from_json(two):
+    again = ub.Plan.from_json(two.to_json())
+    assert again.to_json() == two.to_json()
+    assert (repr(again), again.needs, again.arms) == (repr(two), two.needs, two.arms)
+    for name in ("horizons", "found", "theory_horizons", "theory_regret"):
+        np.testing.assert_array_equal(getattr(again.curves, name), getattr(two.curves, name))
+    np.testing.assert_array_equal(again.curves.reach[0][:, 1], two.curves.reach[0][:, 1])
+    np.testing.assert_array_equal(again.curves.theory_error[:, 1], two.curves.theory_error[:, 1])
+    assert [len(axes.lines) for axes in again.plot().axes] == [len(axes.lines) for axes in two.plot().axes]
+
+
+def test_json_of_something_else_is_no_plan(two):
+    with pytest.raises(ub.ParameterError, match=r"expected an answer with its typical run.*Plan\.to_json\(\)"):
+        ub.Plan.from_json(two.to_json().replace("typical_run", "theory"))  # as version 0.6 wrote it
+    with pytest.raises(ub.ParameterError, match=r"got unbandit\.leak/1"):
+        ub.Plan.from_json('{"schema": "unbandit.leak/1"}')
+
+
 def test_the_picture_has_three_panels(two):
     figure = two.plot()
     assert [axes.get_ylabel().split()[0] for axes in figure.axes] == ["half", "root-mean-square", "regret"]
