@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -11,10 +12,15 @@ from typing import ClassVar
 import pytest
 from pydantic import Field as PydanticField
 
-from unbandit import UCB1, rules
+from unbandit import UCB1, ActionLog, rules
 from unbandit._version import __version__
 from unbandit.contexts import known_linear_rules
-from unbandit.demonstrators.base import known_rules
+from unbandit.contexts.rule import linear_rule_or_family
+from unbandit.demonstrators import parse_rule
+from unbandit.demonstrators.base import known_rules, rule_or_family
+from unbandit.demonstrators.family import RuleFamily
+from unbandit.estimators import family
+from unbandit.estimators.arguments import check_numbers, reward_noise
 from unbandit.web import forms, pages
 from unbandit.web.examples import Example
 from unbandit.web.jobs import Download, JobProgress, Limits, Outcome
@@ -90,6 +96,7 @@ class Reader(HTMLParser):
         self.inside: list[str] = []
         self.labelled: list[dict[str, str | None]] = []
         self.words = ""
+        self.rows: list[list[str]] = []
         self.feed(text)
         self.close()
         assert self.inside == []
@@ -97,6 +104,10 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert len({name for name, _ in attrs}) == len(attrs), f"an attribute twice in {tag}"
         self.elements.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("th", "td"):
+            self.rows[-1].append("")
         if tag == "input" and "label" in self.inside:
             self.labelled.append(dict(attrs))
         if tag not in EMPTY:
@@ -107,6 +118,8 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.words += data
+        if {"th", "td"} & set(self.inside):
+            self.rows[-1][-1] += data
 
     def named(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for found, attributes in self.elements if found == tag]
@@ -198,18 +211,47 @@ def test_the_page_of_a_rule_explains_all_its_parameters(name: str) -> None:
         if field.description.startswith("always"):  # there is nothing to choose
             continue
         assert f"\n{parameter}{field.description[0].upper()}{field.description[1:]}" in page.words, parameter
-        assert field.default is None or str(field.default).lower() in page.words
+        allowed, default = cells_of(page, parameter)
+        assert allowed
+        assert default == DEFAULTS.get((name, parameter), default)
+        assert re.fullmatch(r"none|true|false|[a-z]+|[\d,.]+( with noise=[a-z]+)?|mixing / K|those of the log", default)
     assert "Parameters\n---" not in page.words
     assert ">>>" not in page.words
+
+
+DEFAULTS = {
+    ("ucb", "scale"): "1.414",
+    ("ucb", "sigma"): "none",
+    ("klucb", "sigma"): "0.5 with noise=gaussian",
+    ("thompson", "deviation"): "1",
+    ("thompson", "successes"): "1 with noise=bernoulli",
+    ("successive-elimination", "sigma"): "0.5",
+    ("exp3", "rate"): "mixing / K",
+    ("sliding-window-ucb", "window"): "1,000",
+    ("moss", "arms"): "those of the log",
+    ("linucb", "disjoint"): "false",
+}
+
+
+def cells_of(page: Reader, parameter: str) -> list[str]:
+    """Return what is allowed for a parameter, and its default."""
+    (row,) = [row for row in page.rows if row[0] == parameter]
+    return row[2:]
 
 
 def test_the_page_of_a_rule_says_what_its_choices_show_and_how_to_ask() -> None:
     said = {
         name: Reader(pages.rule(*forms.rule_with_form(name))).words for name in ("ucb1", "klucb", "uniform", "lints")
     }
-    assert "unbandit estimate log.csv --rule ucb1:exploration=2.0\n" in said["ucb1"]
-    assert "ucb1:fit fits it" in said["ucb1"]
-    assert "--rule klucb:double_log=0.0 --best-mean 0.8" in said["klucb"]
+    assert "unbandit estimate log.csv --rule ucb1\n" in said["ucb1"]
+    assert (
+        "If exploration is not known, it can be fitted from the log:\nunbandit estimate log.csv --rule ucb1:fit\n"
+        in (said["ucb1"])
+    )
+    assert "What an arm is worth follows" in said["ucb1"]
+    assert "--rule klucb --best-mean 0.8" in said["klucb"]
+    assert "Without a known mean they show no gaps, unless rewards are Gaussian (noise=gaussian)" in said["klucb"]
+    assert "What an arm is worth follows" not in said["klucb"]
     assert "Nothing about what an arm was worth" in said["uniform"]
     assert "unbandit simulate" in said["uniform"]
     assert "--features x1,x2 --sigma 0.5" in said["lints"]
@@ -217,9 +259,65 @@ def test_the_page_of_a_rule_says_what_its_choices_show_and_how_to_ask() -> None:
     assert "a number above 0" in said["lints"]
 
 
+@pytest.mark.parametrize("name", [*rules(), *known_linear_rules])
+def test_the_page_of_a_rule_stands_by_itself_and_speaks_no_python(name: str) -> None:
+    kind, form = forms.rule_with_form(name)
+    assert not form.summary.startswith("The same")
+    text = pages.rule(kind, form).split('<section aria-labelledby="formula">')[1]
+    text = text.split('<section aria-labelledby="shell">')[0]
+    terms = {word for code in re.findall(r"<code>(.*?)</code>", text) for word in re.findall(r"[A-Za-z_]{3,}", code)}
+    assert not {term for term in terms if hasattr(kind, term)} - {*kind.model_fields, "name"}
+    assert not {each.__name__ for each in (*rules().values(), *known_linear_rules.values())} & terms
+    assert "=True" not in text
+
+
+class Asked(Exception):
+    """The computation that a command begins, once all that it was given is accepted."""
+
+
+@pytest.mark.parametrize("name", [*rules(), *known_linear_rules])
+def test_every_command_on_the_page_of_a_rule_is_accepted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take each as the command line does, up to where it computes."""
+
+    def asked(*args: object, **options: object) -> None:
+        raise Asked
+
+    log = ActionLog.from_actions("ABABBABAAA")
+    page = Reader(pages.rule(*forms.rule_with_form(name)))
+    commands = [shlex.split(line)[1:] for line in page.words.splitlines() if re.match("unbandit [es]", line)]
+    assert len(commands) == 1 + bool(forms.rule_with_form(name)[0].fits)
+    for words in commands:
+        given = dict(zip(words[2::2], words[3::2], strict=True))
+        if words[0] == "simulate":
+            assert set(given) == {"--rule", "--horizon", "-o"}
+            parse_rule(given["--rule"])
+            continue
+        assert words[:2] == ["estimate", "log.csv"]
+        assert set(given) <= {"--rule", "--sigma", "--best-mean", "--features"}
+        options = {
+            name[2:].replace("-", "_"): float(given[name]) for name in ("--sigma", "--best-mean") if name in given
+        }
+        if "--features" in given:
+            linear_rule_or_family(given["--rule"])
+            assert set(options) == {"sigma"}
+            continue
+        rule = rule_or_family(given["--rule"])
+        assert not forms.missing_mean(given["--rule"], options)
+        if isinstance(rule, RuleFamily):
+            monkeypatch.setattr(family, "fit_family", asked)
+            with pytest.raises(Asked):
+                family.fitted_to_log(log, rule, options)
+        else:
+            check_numbers(options.get("best_mean"), None, 0.95, options.get("sigma"), False, rule=rule)
+            reward_noise(rule, options.get("sigma"), False)
+
+
 def test_a_rule_of_another_package_has_a_page_that_is_escaped() -> None:
     class Odd(UCB1):
-        __doc__ = f"Take {EVIL} first, by `a < b`.\n\n    Examples\n    --------\n    >>> Odd()\n"
+        __doc__ = (
+            f"Take {EVIL} first, by `a < b`.\n\n    See Also\n    --------\n    Even\n\n"
+            "    Examples\n    --------\n    >>> Odd()\n"
+        )
         name: ClassVar[str] = "odd/rule"
         needed: float = PydanticField(gt=0, description=EVIL)
 
@@ -231,6 +329,9 @@ def test_a_rule_of_another_package_has_a_page_that_is_escaped() -> None:
     assert len(page.named("script")) == 1
     assert f"Take {EVIL} first, by a < b." in page.words
     assert "--rule odd/rule:needed=NUMBER" in page.words
+    assert "Even" not in page.words
+    assert cells_of(page, "needed")[1] == "none: it must be given"
+    assert cells_of(page, "exploration")[1] == "2"
     assert ">>>" not in page.words
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from jinja2 import Environment
 from markupsafe import Markup, escape
@@ -16,7 +17,9 @@ from markupsafe import Markup, escape
 from unbandit import datasets
 from unbandit._version import __version__
 from unbandit.contexts.rule import LinearRule
-from unbandit.formatting import label, short_numbers, size
+from unbandit.demonstrators.family import FIT
+from unbandit.errors import NotIdentifiable, ParameterError
+from unbandit.formatting import joined, label, number, short_numbers, size
 from unbandit.reporting.page import templates
 from unbandit.web import forms
 from unbandit.web.examples import Example
@@ -99,25 +102,84 @@ def simulate(form: Mapping[str, str], errors: Mapping[str, str]) -> str:
 
 def rule(kind: type[Rule], form: forms.RuleForm) -> str:
     """Return the page that explains a rule: its formula and its parameters, as its class has them."""
-    text = re.split(r"\n\n\w+\n---", inspect.cleandoc(kind.__doc__ or ""))[0]  # without sections such as Examples
     reveals = "coefficients" if issubclass(kind, LinearRule) else getattr(kind, "reveals", "values")
+    keys = {each: each.name.removeprefix(f"{form.name}.") for each in (*form.fields, *form.rarely)}
+    rows = [(key, each.about, wanted(each) or forms.ALLOWED.get(key, "text"), _default(kind, key))
+            for each, key in keys.items()]  # fmt: skip
+    required = [f"{name}=NUMBER" for name, field in kind.model_fields.items() if field.is_required()]
+    asks = reveals == "values" and not required and bool(forms.missing_mean(kind.name, {}))
+    written = f"{kind.name}:{','.join(required)}" if required else kind.name
     return _page(
-        "rule.html", rule=form, paragraphs=text.split("\n\n"), aliases=kind.aliases, reveals=reveals,
-        parameters=[(each.name.removeprefix(f"{form.name}."), each) for each in (*form.fields, *form.rarely)],
-        fitted=() if kind.unfit else kind.fits, command=_command(kind, reveals),
+        "rule.html", rule=form, paragraphs=_explained(kind, form), aliases=kind.aliases, reveals=reveals,
+        asks_mean=asks, shifts_with=asks and _shifts(kind, **GAUSSIAN), parameters=rows,
+        command=_command(written, reveals, asks), fit=_fit(kind, reveals),
     )  # fmt: skip
 
 
-def _command(kind: type[Rule], reveals: str) -> str:
-    """Return a command for a rule with its defaults: an estimate, or a simulation where its choices show no values."""
-    unknown = [f"{name}=NUMBER" for name, field in kind.model_fields.items() if field.is_required()]
-    written = f"{kind.name}:{','.join(unknown)}" if unknown else short_numbers(str(kind()))
+GAUSSIAN = {"noise": "gaussian"}  # rewards of which a rule for 0 and 1 can have the noise fitted, and shows gaps
+
+
+def _explained(kind: type[Rule], form: forms.RuleForm) -> list[str]:
+    """Return a rule in paragraphs: its formula, what is to be known of it, and the symbols that are not explained."""
+    first, *others = re.split(r"\n\n\w[\w ]*\n---", inspect.cleandoc(kind.__doc__ or ""))[0].split("\n\n")
+    paragraphs = [first, *forms.EXPLANATIONS.get(kind.name, others)]
+    text = " ".join((form.summary, *paragraphs))
+    is_ours = kind.name in forms.PLAIN_NAMES  # symbols of other packages may mean anything
+    used = {each: said for each, said in forms.SYMBOLS.items() if is_ours and re.search(rf"\b{each}\b", text)}
+    unsaid = [
+        f"`{each}` is {said}" for each, said in used.items() if f"`{each}`" not in text and f"{each} is " not in text
+    ]
+    return [*paragraphs, f"In formulas, {joined(unsaid)}."] if unsaid else paragraphs
+
+
+def _default(kind: type[Rule], name: str) -> str:
+    """Write what a parameter is where it is not given, in words where it is open."""
+    if kind.model_fields[name].is_required():
+        return "none: it must be given"
+    if said := forms.OPEN_DEFAULTS.get(f"{kind.name}.{name}", forms.OPEN_DEFAULTS.get(name)):
+        return said
+    noises = get_args(kind.model_fields["noise"].annotation) if "noise" in kind.model_fields else ()
+    for given in ({}, *({"noise": noise} for noise in noises)):
+        with suppress(ParameterError):  # other parameters must be given
+            value = kind(**given).in_force(name)
+            if value is not None:
+                return _written(value) + "".join(f" with `noise={noise}`" for noise in given.values())
+    default = kind.model_fields[name].default
+    return "none" if default is None else _written(default)
+
+
+def _written(value: Any) -> str:
+    """Write a default value as the shell takes it, with numbers as a reader expects them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) else number(value) if isinstance(value, float) else str(value)
+
+
+def _shifts(kind: type[Rule], **given: Any) -> bool:
+    """Whether a rule shows gaps without a known mean where its parameters are these."""
+    with suppress(ParameterError):
+        return bool(getattr(kind(**given), "shifts", False))
+    return False
+
+
+def _command(written: str, reveals: str, asks_mean: bool, *more: str) -> str:
+    """Return a command for a rule: an estimate, or a simulation where its choices show no values."""
     if reveals in ("best", "nothing"):
         return f"unbandit simulate linear --rule {written} --horizon 1000 -o log.csv"
-    given = " --features x1,x2 --sigma 0.5" if reveals == "coefficients" else ""
-    if reveals == "values" and not unknown and forms.missing_mean(written, {}):
-        given = " --best-mean 0.8"
-    return f"unbandit estimate log.csv --rule {written}{given}"
+    given = ["--features x1,x2 --sigma 0.5"] if reveals == "coefficients" else ["--best-mean 0.8"] if asks_mean else []
+    return " ".join((f"unbandit estimate log.csv --rule {written}", *given, *more))
+
+
+def _fit(kind: type[Rule], reveals: str) -> dict[str, Any] | None:
+    """Return what can be fitted from a log, and the command; for rules of yes/no rewards, with Gaussian ones."""
+    for given in ({}, GAUSSIAN) if kind.fits else ():
+        with suppress(ParameterError, NotIdentifiable):
+            example = kind(**given, **dict.fromkeys(kind.fits, FIT)).example
+            asks = reveals == "values" and bool(forms.missing_mean(str(example), {}))
+            written = f"{kind.name}:{','.join([*(f'{key}={value}' for key, value in given.items()), 'fit'])}"
+            noise = ["--sigma 0.5"] if "sigma" in kind.fits and reveals != "coefficients" else []
+            return {"numbers": kind.fits, "gaussian": bool(given), "command": _command(written, reveals, asks, *noise)}
+    return None
 
 
 def progress(id: str, job: JobProgress) -> str:
@@ -158,7 +220,7 @@ def _page(template: str, tab: str | None = None, **given: Any) -> str:
 @cache
 def _environment() -> Environment:
     environment = templates("unbandit.web", "templates")
-    environment.filters |= {"size": size, "cut": _cut, "for_page": page_text, "code": _code, "wanted": wanted}
+    environment.filters |= {"size": size, "cut": _cut, "for_page": page_text, "code": _code}
     environment.globals |= {"field_content": field_content, "is_ticked": is_ticked, "is_open": _is_open}
     return environment
 
