@@ -192,6 +192,9 @@ def test_a_rule_that_is_not_known_is_looked_for(client):
     assert "Which rule made this log, and what the arms were worth" in text_of(answer)
     assert "uniform" in text_of(answer)
     assert "Reproduce this report" in text_of(answer)
+    everything = json.loads(client.get(re.search(r'href="(/jobs/[^"]+/files/identify.json)"', answer.text)[1]).text)
+    assert everything["leading"] == "uniform"
+    assert "posterior" not in everything  # draws are for Python
 
 
 def test_a_first_look_says_which_rules_fit(client):

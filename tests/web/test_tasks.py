@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from functools import partial
 
@@ -56,6 +57,7 @@ def test_a_rule_that_nobody_knows_has_the_report_of_the_shell(log_file, few_cand
     assert found.main.count("<h1") == 1
     assert "Which rules are possible" in found.main
     assert "--rule" not in found.main
+    assert json.loads(found.downloads[3].data) == made.answer.to_dict(page_option)
     assert [each.name for each in found.downloads] == [
         "report.html", "candidates.csv", "candidates.parquet", "identify.json"
     ]  # fmt: skip

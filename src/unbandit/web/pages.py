@@ -110,7 +110,7 @@ def rule(kind: type[Rule], form: forms.RuleForm) -> str:
     asks = reveals == "values" and not required and bool(forms.missing_mean(kind.name, {}))
     written = f"{kind.name}:{','.join(required)}" if required else kind.name
     return _page(
-        "rule.html", rule=form, paragraphs=_explained(kind, form), aliases=kind.aliases, reveals=reveals,
+        "rule.html", rule=form, paragraphs=_explained(kind), aliases=kind.aliases, reveals=reveals,
         asks_mean=asks, shifts_with=asks and _shifts(kind, **GAUSSIAN), parameters=rows,
         command=_command(written, reveals, asks), fit=_fit(kind, reveals),
     )  # fmt: skip
@@ -119,11 +119,11 @@ def rule(kind: type[Rule], form: forms.RuleForm) -> str:
 GAUSSIAN = {"noise": "gaussian"}  # rewards of which a rule for 0 and 1 can have the noise fitted, and shows gaps
 
 
-def _explained(kind: type[Rule], form: forms.RuleForm) -> list[str]:
+def _explained(kind: type[Rule]) -> list[str]:
     """Return a rule in paragraphs: its formula, what is to be known of it, and the symbols that are not explained."""
     first, *others = re.split(r"\n\n\w[\w ]*\n---", inspect.cleandoc(kind.__doc__ or ""))[0].split("\n\n")
     paragraphs = [first, *forms.EXPLANATIONS.get(kind.name, others)]
-    text = " ".join((form.summary, *paragraphs))
+    text = " ".join(paragraphs)
     is_ours = kind.name in forms.PLAIN_NAMES  # symbols of other packages may mean anything
     used = {each: said for each, said in forms.SYMBOLS.items() if is_ours and re.search(rf"\b{each}\b", text)}
     unsaid = [

@@ -24,6 +24,7 @@ from unbandit.log import ActionLog
 from unbandit.reporting import LogSource, context_report, identification_report, population_report, report
 from unbandit.reporting.page import Page
 from unbandit.reporting.provenance import command_line, shell_line
+from unbandit.result import Estimate, json_pieces
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.forms import ReadAs, Simulation, page_option
 from unbandit.web.jobs import Download, Limits, Outcome
@@ -92,7 +93,7 @@ def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limit
     made = identification_report(log, name=upload.name, progress=say, audience=page_option, **origin, **asked)
     found = made.answer
     files = () if found is None else (
-        *table_files(found.to_frame(), "candidates", "Candidates"), _json_file("identify", found.to_json())
+        *table_files(found.to_frame(), "candidates", "Candidates"), _everything("identify", found)
     )  # fmt: skip
     return Outcome(made.title, made.main, (_report_page(made), *files, *written))
 
@@ -118,8 +119,9 @@ def _population(
     origin = _origin(name, data, None, {"rule": own, "population": True, **asked}, reading)
     made = population_report(log, own, name=upload.name, progress=say, audience=page_option, **origin, **asked)
     files = (*table_files(made.answer.to_frame(), "people", "People"), *table_files(made.answer.values, "arms", "Arms"))
-    everything = _json_file("population", json.dumps(made.answer.to_dict(page_option), indent=2, allow_nan=False))
-    return Outcome(made.title, made.main, (_report_page(made), *files, everything, *written))
+    return Outcome(
+        made.title, made.main, (_report_page(made), *files, _everything("population", made.answer), *written)
+    )
 
 
 def without_fitted(rule: str) -> str:
@@ -140,7 +142,7 @@ def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits:
     log, _ = read(upload, reading, limits)
     asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "best_mean", "level") if key in options}
     found = check(log, progress=lambda stage: say(stage, None), **asked)
-    downloads = (*table_files(found.to_frame(), "rules", "Rules"), _json_file("check", found.to_json()))
+    downloads = (*table_files(found.to_frame(), "rules", "Rules"), _everything("check", found))
     return Outcome("Which rules fit this log?", surveyed_page(found, upload.name), downloads)
 
 
@@ -200,13 +202,18 @@ def _report_page(made: Page) -> Download:
     return Download("report.html", "Report", "text/html; charset=utf-8", made.html.encode())
 
 
-def _json_file(name: str, text: str) -> Download:
+def _everything(name: str, answer: Any) -> Download:
+    """Return an answer in the form that `--json` prints, without the draws, and with options by their fields."""
+    if isinstance(answer, Estimate):  # of very many rows
+        text = "".join(json_pieces(answer, audience=page_option))
+    else:
+        text = json.dumps(answer.to_dict(page_option), indent=2, allow_nan=False)
     return Download(f"{name}.json", "Everything (JSON)", "application/json", text.encode())
 
 
 def _downloads(made: Any) -> tuple[Download, ...]:
     tables = table_files(made.answer.to_frame(), "estimate", "Table")
-    return (_report_page(made), *tables, _json_file("estimate", made.answer.to_json()))
+    return (_report_page(made), *tables, _everything("estimate", made.answer))
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
