@@ -7,11 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from unbandit.errors import Notice, ParameterError
-from unbandit.formatting import capitalise, number, short_numbers
-from unbandit.tables import Finding, html_table
+from unbandit.errors import Notice
+from unbandit.formatting import capitalise, json_number, number, short_numbers
+from unbandit.tables import Finding, as_written_by, html_table, read_number
 
 if TYPE_CHECKING:
     import polars
@@ -20,6 +20,7 @@ SMALLEST = 1e-4  # a smaller probability is not written out
 
 FitVerdict = Literal["fits", "does not fit", "not checked"]
 ONE_BY_ONE = "switches, expected one by one"  # the statistic of rules whose decisions are predicted
+STATISTIC_NUMBERS = ("observed", "low", "median", "high", "tail", "distance")
 IF = ", if "  # between a rule that would fit and the condition under which it would
 
 
@@ -135,7 +136,8 @@ class Check(Finding):
     def to_dict(self) -> dict[str, Any]:
         """Return the check in the form that `--json` prints."""
         listed = [
-            {"name": each.name, "observed": each.observed, "low": each.low, "high": each.high}
+            {name: json_number(getattr(each, name)) for name in STATISTIC_NUMBERS}
+            | {"name": each.name, "wording": None if each.wording is None else each.wording._asdict()}
             for each in self.statistics
         ]
         return {
@@ -151,20 +153,23 @@ class Check(Finding):
 
     @classmethod
     def from_dict(cls, said: Mapping[str, Any]) -> Check:
-        """Return the check that `to_dict` gave; its statistics have what is in there."""
+        """Return the check that `to_dict` gave."""
         listed = tuple(
-            Statistic(each["name"], each["observed"], each["low"], math.nan, each["high"], math.nan)
+            Statistic(
+                each["name"], wording=Wording(**each["wording"]) if each.get("wording") else None,
+                **{name: read_number(each.get(name)) for name in STATISTIC_NUMBERS},
+            )
             for each in said["statistics"]
-        )
+        )  # fmt: skip
+        if said["verdict"] not in get_args(FitVerdict):
+            raise ValueError(said["verdict"])
         return cls(**{**said, "statistics": listed, **{name: tuple(said[name]) for name in ("instead", "failed")}})
 
     @classmethod
+    @as_written_by("Check")
     def from_json(cls, text: str | bytes) -> Check:
         """Return the check that `to_json` wrote; refuse anything else."""
-        try:
-            return cls.from_dict(json.loads(text))
-        except (TypeError, ValueError, KeyError):
-            raise ParameterError("expected JSON as Check.to_json writes it.", parameter="text") from None
+        return cls.from_dict(json.loads(text))
 
     def to_frame(self) -> polars.DataFrame:
         """Return what was compared, one row per statistic: the log's, and the middle 95% of the simulated ones."""

@@ -145,6 +145,11 @@ class Instance:
         return Instance(self.means[positions], self.noise, [self.arms[at] for at in positions], self.name)
 
 
+def noise_with(sigma: float | None) -> Noise:
+    """Return the noise with a standard deviation; with none, that of rewards of 0 and 1."""
+    return Bernoulli() if sigma is None else Gaussian(sigma)
+
+
 def _number(noise: object) -> float:
     """Take any number, NumPy's too, for sigma."""
     number = checks.real(noise)

@@ -19,7 +19,7 @@ from unbandit.errors import Notice as Notice
 from unbandit.fit import UNCHECKED, Check, FittedNumber
 from unbandit.formatting import Unit, number, short_numbers
 from unbandit.log.labels import MOST_IN_TUPLE, LazySequence
-from unbandit.tables import Finding, read_json, read_notices
+from unbandit.tables import Finding, as_written_by, read_json, read_notices
 
 if TYPE_CHECKING:
     import polars
@@ -356,6 +356,7 @@ class Estimate(Finding):
         return "".join(json_pieces(self))
 
     @classmethod
+    @as_written_by("Estimate")
     def from_json(cls, text: str | bytes) -> Estimate:
         """Return the answer that `to_json` or `unbandit estimate --json` wrote; `posteriors` are not in it.
 
@@ -367,6 +368,11 @@ class Estimate(Finding):
         True
         """
         return _read_answer(read_json(text, SCHEMA))
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Estimate:
+        """Return the answer that `to_dict` gave."""
+        return _read_answer(said)
 
     def plot(
         self,

@@ -6,12 +6,13 @@ import json
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from unbandit.errors import MissingExtra, Notice, ParameterError
+from unbandit.errors import MissingExtra, Notice, ParameterError, UnbanditError
 from unbandit.formatting import capitalise, fixed, label
 
 if TYPE_CHECKING:
@@ -96,14 +97,17 @@ def renamed(old: str, new: str) -> None:
 def with_draws(answer: dict[str, Any], **more: Any) -> str:
     """Return an answer as JSON text, followed by long lists, each on one line."""
     head = json.dumps(answer, indent=2, allow_nan=False).removesuffix("\n}")
-    return ",\n  ".join([head, *(f'"{name}": {json.dumps(value)}' for name, value in more.items())]) + "\n}"
+    return (
+        ",\n  ".join([head, *(f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in more.items())])
+        + "\n}"
+    )
 
 
 def read_json(text: str | bytes, schema: str) -> dict[str, Any]:
     """Read an answer that `to_json` or `--json` wrote; refuse anything else."""
     try:
-        answer = json.loads(text)
-    except (TypeError, ValueError):
+        answer = json.loads(text, parse_constant=_no_number)
+    except (TypeError, ValueError, RecursionError):
         raise ParameterError("expected JSON as to_json writes it; this is no JSON.", parameter="text") from None
     found = answer.get("schema") if isinstance(answer, dict) else None
     if found != schema:
@@ -111,6 +115,38 @@ def read_json(text: str | bytes, schema: str) -> dict[str, Any]:
         raise ParameterError(text, parameter="text", value=found)
     assert isinstance(answer, dict)
     return answer
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+@contextmanager
+def as_written_by(owner: str) -> Iterator[None]:
+    """Refuse an answer in JSON that lacks something, or has something else in its place."""
+    try:
+        yield
+    except UnbanditError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise ParameterError(
+            f"expected JSON as {owner}.to_json writes it; this was altered.", parameter="text"
+        ) from None
+
+
+def check_fields(answer: Mapping[str, Any], numbers: Iterable[str] = (), texts: Iterable[str] = ()) -> None:
+    """Check that an answer in JSON has numbers and texts where it should."""
+    for name in numbers:
+        if not isinstance(answer[name], int | float) or isinstance(answer[name], bool):
+            raise TypeError(name)
+    for name in texts:
+        if not isinstance(answer[name], str):
+            raise TypeError(name)
+
+
+def read_number(value: float | None, missing: float = math.nan) -> float:
+    """Return a number of JSON, which is null where there is none."""
+    return missing if value is None else value
 
 
 def read_whole(text: str | bytes, schema: str, needed: str, owner: str) -> dict[str, Any]:

@@ -221,10 +221,10 @@ def impossible_at_first(path: LinearPath) -> int | None:
 
 
 def approximate(record: ChoiceRecord, path: LinearPath, *, passes: int = MOST_PASSES) -> Approximation:
-    """Approximate the path behind a record, in so many passes at most.
+    """Approximate the path behind a record, in a number of passes at most.
 
-    Softmax choices at a low temperature are nearly cuts, for which sites by gradient and Hessian diverge: where these
-    do not settle even in `MOST_PASSES`, sites of choices with normal noise take their place.
+    Softmax choices at a low temperature are nearly cuts, for which sites by gradient and Hessian diverge: they have
+    `MOST_PASSES`, and where they do not settle, sites of choices with normal noise take their place.
     """
     if record.kind == UCB:
         sites = PathSites(path.rows, np.zeros(path.bounds.size), np.zeros(path.bounds.size))

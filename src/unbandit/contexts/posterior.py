@@ -37,7 +37,7 @@ from unbandit.formatting import number as number_text
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 from unbandit.kernels.simulate_linear import GREEDY, UCB
 from unbandit.progress import interruptible
-from unbandit.tables import Finding, read_json, read_notices, with_draws
+from unbandit.tables import Finding, as_written_by, read_json, read_notices, read_number, with_draws
 
 if TYPE_CHECKING:
     import polars
@@ -130,15 +130,16 @@ class ContextPosterior(Finding):
         return with_draws(self.to_dict(), draws=self.coefficients.tolist(), covariance=self.covariance.tolist())
 
     @classmethod
+    @as_written_by("ContextPosterior")
     def from_json(cls, text: str | bytes) -> ContextPosterior:
         """Return the posterior that `to_json` wrote."""
         said = read_json(text, SCHEMA)
-        error, rows = said["log_evidence_error"], said["coefficients"]
+        rows = said["coefficients"]
         return cls(
             said["rule"], said["sigma"], said["prior"], said["level"],
             tuple((row["feature"], row["arm"]) for row in rows), tuple(said["arms"]), said["rounds"],
             np.array(said["draws"], np.float64), np.array([row["value"] for row in rows], np.float64),
-            np.array(said["covariance"], np.float64), said["log_evidence"], math.nan if error is None else error,
+            np.array(said["covariance"], np.float64), said["log_evidence"], read_number(said["log_evidence_error"]),
             said["effective_size"], said["particles"], read_notices(said["notices"]), Check.from_dict(said["check"]),
             tuple(FittedNumber(**each) for each in said["fitted"]),
         )  # fmt: skip

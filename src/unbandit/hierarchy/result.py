@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,8 @@ from unbandit.hierarchy.levels import PopulationDraws
 from unbandit.hierarchy.likelihood import FreeParameter, Numbers, smallest_spreads
 from unbandit.inference import Prior
 from unbandit.inference.prior import parse_prior
-from unbandit.instance import Bernoulli, Gaussian, Noise
-from unbandit.tables import Finding, read_notices, read_whole, with_draws
+from unbandit.instance import Gaussian, Noise, noise_with
+from unbandit.tables import Finding, as_written_by, read_notices, read_number, read_whole, with_draws
 
 if TYPE_CHECKING:
     import polars
@@ -239,11 +238,12 @@ class Population(Finding):
         return with_draws(self.to_dict(), **about, draws=draws)
 
     @classmethod
+    @as_written_by("Population")
     def from_json(cls, text: str | bytes) -> Population:
         """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no draws."""
         said = read_whole(text, SCHEMA, "draws", "Population")
         people, draws = said["participants"], {name: np.array(said["draws"][name], np.float64) for name in DRAWN}
-        size, evidence = (math.nan if said[name] is None else said[name] for name in ("effective_size", "log_evidence"))
+        size, evidence = (read_number(said[name]) for name in ("effective_size", "log_evidence"))
 
         def by_arm(name: str) -> Numbers:
             return np.array([[row[name] for row in each["arms"]] for each in people], np.float64)  # NaN for null
@@ -255,7 +255,7 @@ class Population(Finding):
                 for each, unit in zip(said["population"], said["units"], strict=True)
             ),
             said["level"], parse_prior(said["prior"]),
-            Bernoulli() if said["sigma"] is None else Gaussian(said["sigma"]), said["seed"], said["rewards_known"],
+            noise_with(said["sigma"]), said["seed"], said["rewards_known"],
             PopulationDraws(**draws, effective_size=size, log_evidence=evidence),
             tuple(row["arm"] for row in people[0]["arms"]), by_arm("pulls").astype(np.int64),
             np.stack([by_arm(name) for name in ("mean_low", "mean", "mean_high")], axis=-1),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -18,8 +17,8 @@ from unbandit.identification.values import mixed_values, values_under
 from unbandit.inference import Posterior
 from unbandit.inference.conventions import Convention
 from unbandit.inference.prior import parse_prior
-from unbandit.instance import Bernoulli, Gaussian
-from unbandit.tables import Finding, read_notices, read_whole, with_draws
+from unbandit.instance import Bernoulli, noise_with
+from unbandit.tables import Finding, as_written_by, read_notices, read_number, read_whole, with_draws
 
 if TYPE_CHECKING:
     import polars
@@ -250,6 +249,7 @@ class Identification(Finding):
         )
 
     @classmethod
+    @as_written_by("Identification")
     def from_json(cls, text: str | bytes) -> Identification:
         """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no draws.
 
@@ -260,14 +260,14 @@ class Identification(Finding):
         question = IdentificationRequest(
             cast("ActionLog", SavedLog(many, rewards_known=said["rewards_known"])),
             tuple(horizon) if isinstance(horizon, list) else (horizon,) * many, parse_prior(said["prior"]),
-            Bernoulli() if said["sigma"] is None else Gaussian(said["sigma"]), None, said["seed"], None,
+            noise_with(said["sigma"]), None, said["seed"], None,
             alone=said["alone"],
         )  # fmt: skip
         candidates = zip(said["candidates"], said["checks"], said["conventions"], strict=True)
         return cls(
             said["verdict"], tuple(_read_candidate(*each) for each in candidates), said["assured"], tuple(said["left"]),
             tuple(said["averaged"]), tuple(Surprise(**each) for each in said["surprises"]), question,
-            None if values is None else Posterior.from_json(json.dumps(values)), said["best_by_rule"],
+            None if values is None else Posterior.from_dict(values), said["best_by_rule"],
             read_notices(said["warnings"]), read_notices(said["notes"]),
         )  # fmt: skip
 
@@ -294,21 +294,25 @@ class Identification(Finding):
         return draw_identification(self, ax=ax)
 
 
+class LogNotSaved(ParameterError, AttributeError):
+    """What is asked for is in the log, which an answer that was read from JSON does not have."""
+
+
 class SavedLog:
     """What an answer that was read from JSON knows of its log: how many demonstrations, and whether with rewards."""
 
     def __init__(self, demonstrations: int, *, rewards_known: bool) -> None:
-        self.demonstrations_saved = demonstrations
+        self._demonstrations = demonstrations
         self.rewards = () if rewards_known else None
 
     def __len__(self) -> int:
-        return self.demonstrations_saved
+        return self._demonstrations
 
     def __getattr__(self, name: str) -> Any:
         """Refuse everything else."""
-        if name.startswith("__"):  # what copy and pickle look for
+        if name.startswith("_"):  # what copy and pickle look for
             raise AttributeError(name)
-        raise ParameterError(
+        raise LogNotSaved(
             "this answer was read from JSON, which does not hold the log.",
             parameter="log",
             remedy="Call identify with the log again.",
@@ -331,8 +335,7 @@ def _read_evidence(said: Mapping[str, Any]) -> LogEvidence:
     if value is None:
         return LogEvidence.impossible(said["reason"], round=said.get("round"), particles=said.get("particles", 0))
     low, high = (value if said.get(end) is None else said[end] for end in ("low", "high"))
-    error = math.nan if error is None else error
-    return LogEvidence(value, error, low, high, particles=said.get("particles", 0), reason=said["reason"])
+    return LogEvidence(value, read_number(error), low, high, particles=said.get("particles", 0), reason=said["reason"])
 
 
 def _candidate(candidate: Contender, leading: Contender) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings as python_warnings
@@ -37,7 +36,7 @@ from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, AvailabilityTable
 from unbandit.progress import interruptible
 from unbandit.result import Estimate
-from unbandit.tables import Finding, read_notices, read_whole, with_draws
+from unbandit.tables import Finding, as_written_by, check_fields, read_notices, read_number, read_whole, with_draws
 
 if TYPE_CHECKING:
     import polars
@@ -155,9 +154,11 @@ class Survey(Finding):
         return with_draws(self.to_dict(), checks=checks, names=[row.name for row in self.rows], log_evidence=evidence)
 
     @classmethod
+    @as_written_by("Survey")
     def from_json(cls, text: str | bytes) -> Survey:
         """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no checks."""
         said = read_whole(text, SCHEMA, "checks", "Survey")
+        check_fields(said, ("sigma",) if said["sigma"] is not None else ())
         rows = []
         for name, row, check, value in zip(
             said["names"], said["rules"], said["checks"], said["log_evidence"], strict=True
@@ -165,9 +166,9 @@ class Survey(Finding):
             found, refusal = row["estimate"], row["no_estimate"]
             rows.append(
                 CheckedRule(
-                    name, parse_rule(row["rule"]), None if found is None else Estimate.from_json(json.dumps(found)),
+                    name, parse_rule(row["rule"]), None if found is None else Estimate.from_dict(found),
                     Check.from_dict(check), None if refusal is None else NotIdentifiable(refusal),
-                    -math.inf if value is None else value,
+                    read_number(value, -math.inf),
                 )
             )  # fmt: skip
         return cls(tuple(rows), said["sigma"], read_notices(said["warnings"]), tuple(said["not_tried"]))

@@ -3,7 +3,8 @@
 Three tests share the probability of a false alarm. One *simulates* the rule at the means that were found and compares
 statistics of the record (`predictive`): it notices whatever is out of the ordinary, for every rule. The others
 *predict* the decisions one by one (`decisions`) and look for what other rules would do instead (`rivals`): they tell
-close kin apart, for index rules with normal rewards. A rule that chooses at random is compared with index rules.
+close kin apart, for index rules with normal rewards. A rule that chooses at random is compared with index rules, and
+with choices that depend on no reward.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ from unbandit.inference.rivals import (
     NEARLY_AS_PROBABLE,
     RANDOM,
     RIVAL_PARTICLES,
+    UNIFORM,
     Odds,
     Rival,
-    odds_of_index_rules,
+    odds_of_rivals,
     predicts,
     random_choices,
     rivals_of,
@@ -275,7 +277,7 @@ class _Request:
                 odds = self._odds(rule, noise, means) if obstacle is None else None
                 if odds is None and self.alone and by_simulation > DOES_NOT_FIT:
                     notes.append(f"Not compared with index rules such as UCB1, because {obstacle or NO_PROBABILITY}.")
-            if odds is None or not odds.names:
+            if odds is None:
                 reason = _said(by_simulation, _furthest(statistics), notes)
                 return self._verdict(by_simulation, reason, statistics, number)
             by_odds, value = odds.p_value / BY_CHANCE["evidence"], by_simulation / BY_CHANCE["simulations"]
@@ -404,7 +406,7 @@ class _Request:
             prior = NormalPrior(prior.mean, max(prior.deviation, 2 * float(means.std())))
         start, threads = self.log.select(0, decided), checks.threads(self.threads)
         given = start, rule, noise, prior, self.horizon, self._seed(3), threads
-        return odds_of_index_rules(*given, there=self.availability)
+        return odds_of_rivals(*given, there=self.availability)
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
@@ -527,9 +529,11 @@ def _noise(exponent: int) -> Gaussian:
 
 
 def _more_probable(odds: Odds) -> str:
-    """Say how much more probable index rules make the log."""
-    tens = odds.log_ratio / math.log(10)
-    return f"The log is about 10^{tens:.0f} times as probable under rules that leave nothing to chance."
+    """Say how much more probable others make the log."""
+    others = "under rules that leave nothing to chance"
+    if odds.names[0] in (RANDOM, UNIFORM):
+        others = "if arms are chosen at random, whatever rewards they bring"
+    return f"The log is about 10^{odds.log_ratio / math.log(10):.0f} times as probable {others}."
 
 
 def _furthest(statistics: Sequence[Statistic]) -> str:

@@ -20,8 +20,8 @@ from unbandit.files import written_whole
 from unbandit.fit import UNCHECKED, Check, FittedNumber
 from unbandit.formatting import json_number, short_numbers
 from unbandit.inference.prior import Prior, parse_prior
-from unbandit.instance import Bernoulli, Gaussian, Noise
-from unbandit.tables import Finding, read_json, read_notices, renamed, with_draws
+from unbandit.instance import Gaussian, Noise, noise_with
+from unbandit.tables import Finding, as_written_by, read_notices, read_number, read_whole, renamed, with_draws
 
 if TYPE_CHECKING:
     import polars
@@ -177,7 +177,8 @@ class Posterior(Finding):
         """Return the answer in the form that `--json` prints, without the draws."""
         about = ("rule", "sigma", "horizon", "log_evidence", "log_evidence_error", "particles", "effective_size")
         answer = {"schema": SCHEMA} | {name: getattr(self, name) for name in about}
-        answer["log_evidence_error"] = json_number(self.log_evidence_error)  # of one cloud it is not known
+        for name in ("log_evidence_error", "effective_size"):  # of one cloud, or averaged over rules: not known
+            answer[name] = json_number(getattr(self, name))
         answer |= {"prior": str(self.prior), "level": level, "check": self.check.to_dict()}
         answer["warnings"] = [notice.to_dict(audience) for notice in self.warnings]
         answer["arms"] = self.to_frame(level).to_dicts()
@@ -187,32 +188,33 @@ class Posterior(Finding):
     def to_json(self, level: float = 0.95) -> str:
         """Return the answer as JSON text, with the draws of every mean, from which `from_json` makes it again."""
         draws = {arm: self.means[:, :, at].tolist() for at, arm in enumerate(self.arms)}
-        more = {"evidences": self.evidences.tolist(), "draws": draws}
+        more: dict[str, Any] = {"evidences": list(map(json_number, self.evidences.tolist())), "draws": draws}
         if self.rivals is not None:
             more["rivals"] = self.rivals.tolist()
         return with_draws(self.to_dict(level=level), **more)
 
     @classmethod
+    @as_written_by("Posterior")
     def from_json(cls, text: str | bytes) -> Posterior:
         """Return the posterior that `to_json` wrote, without the hidden path and the surprise of rounds.
 
         Refuses JSON of the command line, which has no draws.
         """
-        said = read_json(text, SCHEMA)
-        if "draws" not in said:
-            raise ParameterError(
-                "expected a posterior with its draws; this JSON has none.",
-                parameter="text",
-                remedy="Posterior.to_json() writes them, and so does unbandit posterior -o draws.nc.",
-            )
+        return cls.from_dict(read_whole(text, SCHEMA, "draws", "Posterior"))
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Posterior:
+        """Return the posterior that the JSON of `to_json` holds."""
         arms, rows = tuple(said["draws"]), {row["arm"]: row for row in said["arms"]}
-        error = math.nan if said["log_evidence_error"] is None else said["log_evidence_error"]
+        evidences = said["evidences"]
+        no_evidence = math.nan if all(each is None for each in evidences) else -math.inf  # that of a collapsed cloud
         return cls(
-            said["rule"], parse_prior(said["prior"]), Bernoulli() if said["sigma"] is None else Gaussian(said["sigma"]),
+            said["rule"], parse_prior(said["prior"]), noise_with(said["sigma"]),
             said["horizon"], arms, np.array([rows[arm]["pulls"] for arm in arms], np.int64),
             np.stack([np.array(each, np.float64) for each in said["draws"].values()], axis=-1),
-            said["log_evidence"], error, np.array(said["evidences"], np.float64),
-            said["effective_size"], said["particles"], partial(np.empty, 0),
+            said["log_evidence"], read_number(said["log_evidence_error"]),
+            np.array([read_number(each, no_evidence) for each in evidences], np.float64),
+            read_number(said["effective_size"]), said["particles"], partial(np.empty, 0),
             np.empty(0, np.int64), np.empty((0, len(arms), 3)),
             read_notices(said["warnings"]), Check.from_dict(said["check"]),
             tuple(FittedNumber(**each) for each in said.get("fitted", ())),

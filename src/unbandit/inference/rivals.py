@@ -2,8 +2,9 @@
 
 A rule is tested against the others of its kind with their usual parameters, and against itself with rewards that
 scatter less or more, with a leading arm that gets better or worse, or in batches; `random_choices` stands for every
-rule that chooses at random. A rule that chooses at random is tested against all index rules (`odds_of_index_rules`):
-their logs are so regular that simulations alone hardly notice.
+rule that chooses at random. A rule that chooses at random is tested against all index rules, whose logs are so regular
+that simulations alone hardly notice, and against choices that depend on no reward (`odds_of_rivals`): means that are
+all alike let most rules look like those.
 """
 
 import math
@@ -28,7 +29,7 @@ from unbandit.log.availability import Availability
 
 FACTORS = (0.5, 0.7, 1.4, 2.0)  # standard deviations of a reward, times the assumed one
 FALLS = (2.0, -2.0)  # of the most-pulled arm, in units of its lead
-RANDOM = "choices at random"
+RANDOM, UNIFORM = "choices at random", "uniform"
 MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (50.0, 400.0)} | {RANDOM: math.inf}
 
 ROUGHLY = Gaussian(0.5)  # rewards of 0 and 1, as index rules are asked about them
@@ -130,17 +131,29 @@ class Odds(NamedTuple):
         return math.exp(min(ROOM - self.log_ratio, 0.0))
 
 
-def odds_of_index_rules(
+def _without_rewards(log: ActionLog) -> dict[str, float]:
+    """Return the log probability of all rounds but the first, one per arm, by choices that depend on no reward.
+
+    They are uniform, or prefer some arms, for ever or for a while.
+    """
+    arms, actions = len(log.arms), log.demonstration(0).astype(np.int64)
+    after = Decisions(actions[arms:], actions[arms - 1 : -1], np.zeros(actions.size - arms, np.int64), arms)
+    uniform = {UNIFORM: -after.chosen.size * math.log(arms)}
+    return uniform | {name: each.log_evidence for name, each in random_choices(after).items()}
+
+
+def odds_of_rivals(
     log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int,
     there: Availability | None = None,
 ) -> Odds | None:  # fmt: skip
-    """Compare a rule that chooses at random with index rules, by the probability of a log.
+    """Compare a rule that chooses at random with others, by the probability of a log.
 
-    Index rules have the parameters that `identify` tries first. Any prediction of the actions may stand against the
-    rule's own, so normal rewards do for index rules where the log's are 0 and 1. Both predict the rounds after every
-    arm's first pull: by which convention a log opens says nothing about the rest. Few particles may miss much of the
-    rule's own probability: before the odds are against it, more are asked. None where they find none at all. `there`
-    says up to which rounds arms could be pulled.
+    These are choices that depend on no reward and, with half of the weight, index rules with the parameters that
+    `identify` tries first. Any prediction of the actions may stand against the rule's own, so normal rewards do for
+    index rules where the log's are 0 and 1. All predict the rounds after the first, one per arm: by which convention a
+    log opens says nothing about the rest. Few particles may miss much of the rule's own probability: before the odds
+    are against it, more are asked. None where they find none at all. `there` says up to which rounds arms could be
+    pulled.
     """
     gaussian = noise if isinstance(noise, Gaussian) else ROUGHLY
     wide = usual_prior(noise, None) if gaussian is noise else NormalPrior(0.0, gaussian.sigma)
@@ -150,7 +163,7 @@ def odds_of_index_rules(
         if issubclass(kind, IndexRule) and kind.proposed
     ]
     kinds = [kind for kind in kinds if kind]
-    rivals = [(each, math.log(weight / len(kinds))) for kind in kinds for each, weight in kind]
+    rivals = [(each, math.log(0.5 * weight / len(kinds))) for kind in kinds for each, weight in kind]
 
     def by_rival(each: IndexRule) -> float:
         try:
@@ -160,12 +173,15 @@ def odds_of_index_rules(
             return -math.inf
 
     found = checks.in_threads(by_rival, [(each,) for each, _ in rivals], threads)
-    shares = np.array([evidence + weight for evidence, (_, weight) in zip(found, rivals, strict=True)])
-    if not rivals or shares.max() == -math.inf:
-        return Odds(-math.inf, ())
+    by_name = {str(each): value + weight for value, (each, weight) in zip(found, rivals, strict=True)}
+    blind = _without_rewards(log)
+    by_name |= {name: value + math.log(0.5 / len(blind)) for name, value in blind.items()}
+    shares = np.array([*by_name.values()])
     together, belief = float(np.logaddexp.reduce(shares)), belief_of(prior, len(log.arms), noise, None)
-    near = [str(rivals[at][0]) for at in np.argsort(-shares) if shares[at] > shares.max() - NEARLY_AS_PROBABLE]
-    odds, usual = Odds(-math.inf, tuple(near)), (rule, belief, [horizon])
+    ordered = sorted(by_name, key=lambda name: -by_name[name])
+    near = [name for name in ordered if by_name[name] > shares.max() - NEARLY_AS_PROBABLE]
+    names = dict.fromkeys(RANDOM if name.startswith(RANDOM) else name for name in near)
+    odds, usual = Odds(-math.inf, tuple(names)), (rule, belief, [horizon])
     try:
         first = np.array([opening_chance(log, 0, rule, there)])
         if getattr(rule, "initial", 0) == 0:

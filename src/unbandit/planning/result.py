@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.formatting import json_number
-from unbandit.tables import Finding, read_json, read_whole
+from unbandit.tables import Finding, as_written_by, check_fields, read_json, read_number, read_whole
 
 if TYPE_CHECKING:
     import polars
@@ -154,9 +155,11 @@ class Plan(Finding):
         }
 
     @classmethod
+    @as_written_by("Plan")
     def from_json(cls, text: str | bytes) -> Plan:
         """Return the plan that `to_json` or `unbandit plan --json` wrote."""
         said = read_whole(text, PLAN_SCHEMA, "typical_run", "Plan")
+        check_fields(said, ("within", "level", "runs", "seed"), ("instance", "rule", "best"))
         simulated, typical = said["curves"], said["typical_run"]
         arms, reaches = tuple(typical["arms"]), list(typical["arms"].values())
         none = {
@@ -165,9 +168,9 @@ class Plan(Finding):
         rows = [simulated["arms"].get(arm, none) for arm in arms]  # the best arm has no gap
         curves = Curves(
             np.array(simulated["horizon"], np.float64),
-            (_by_arm(rows, "interval"), _by_arm(rows, "interval_error")),
-            (_by_arm(rows, "error"), _by_arm(rows, "error_error")),
-            (_numbers(simulated["regret"]), _numbers(simulated["regret_error"])),
+            (_by_arm(rows, "interval"), _by_arm(rows, "interval_error", math.nan)),
+            (_by_arm(rows, "error"), _by_arm(rows, "error_error", math.nan)),
+            (_numbers(simulated["regret"]), _numbers(simulated["regret_error"], math.nan)),
             _numbers(simulated["found"]),
             _numbers(typical["horizon"]), _by_arm(reaches, "interval"), _by_arm(reaches, "error"),
             _numbers(typical["regret"]),
@@ -258,9 +261,11 @@ class Leak(Finding):
         return {"schema": LEAK_SCHEMA, **named, "arms": [asdict(row) for row in self.arms]}
 
     @classmethod
+    @as_written_by("Leak")
     def from_json(cls, text: str | bytes) -> Leak:
         """Return the answer that `to_json` or `unbandit leak --json` wrote."""
         said = read_json(text, LEAK_SCHEMA)
+        check_fields(said, ("horizon", "runs", "seed"), ("instance", "rule", "reveals"))
         rows = tuple(ArmLeak(**row) for row in said["arms"])
         return cls(**{name: said[name] for name in LEAK_ASKED}, arms=rows)
 
@@ -281,14 +286,14 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _numbers(values: list[float | None]) -> Numbers:
-    """Read a curve: infinite where a number is not known."""
-    return np.array([np.inf if value is None else value for value in values], np.float64)
+def _numbers(values: list[float | None], missing: float = math.inf) -> Numbers:
+    """Read a curve: infinite where a number is not known; an error is then no number."""
+    return np.array([read_number(value, missing) for value in values], np.float64)
 
 
-def _by_arm(rows: list[dict[str, list[float | None]]], name: str) -> Numbers:
+def _by_arm(rows: list[dict[str, list[float | None]]], name: str, missing: float = math.inf) -> Numbers:
     """Read the curves of all arms: (horizons, arms)."""
-    return np.stack([_numbers(row[name]) for row in rows], axis=1)
+    return np.stack([_numbers(row[name], missing) for row in rows], axis=1)
 
 
 def _lists(**arrays: Numbers) -> dict[str, list[float | None]]:

@@ -108,6 +108,7 @@ def identification_report(
         answer = None if found is None else _as_estimate(found, level)
         say("Drawing the figures", 0.8)
         told = None if options.get("availability") is None else availability_of(options["availability"], record.arms)
+        told = None if told is None else told.within(int(record.lengths.max()))
         pictures = _pictures(found, answer, record, told, short=short)
     say("Writing the report", 0.9)
     asked = options | {"candidates": candidates, "names": names, "level": level, "short": short} | texts

@@ -122,11 +122,11 @@ def test_gaps_that_are_the_priors_are_named_and_others_are_not():
     gaps = drawn.max(axis=-1, keepdims=True) - drawn
     gaps[..., 1] = 0.5 + 0.05 * generator.normal(size=(4, 500))
     gaps[..., 0] = 0.0
-    (notice,) = gaps_from_prior(request, SimpleNamespace(arms=log.arms, gaps=gaps))
+    (notice,) = gaps_from_prior(request, SimpleNamespace(arms=log.arms, gaps=gaps, rivals=None))
     assert notice.code == "gaps-from-prior"
     assert notice.message.startswith('The gap of "C" comes mostly from the prior: its interval is nearly as wide')
     gaps[..., 2] = gaps[..., 1]
-    assert gaps_from_prior(request, SimpleNamespace(arms=log.arms, gaps=gaps)) == []
+    assert gaps_from_prior(request, SimpleNamespace(arms=log.arms, gaps=gaps, rivals=None)) == []
     assert gaps_from_prior(request, None) == []
 
 

@@ -21,7 +21,7 @@ from unbandit.fit import Check, Statistic
 from unbandit.inference import check as check_module
 from unbandit.inference.check import check_together
 from unbandit.inference.predictive import statistics_of, wordings
-from unbandit.inference.rivals import batch_of, odds_of_index_rules, rivals_of
+from unbandit.inference.rivals import batch_of, odds_of_rivals, rivals_of
 from unbandit.instance import Gaussian
 
 MEANS, SIGMA, ROUNDS = (1.0, 0.5, 0.0), 0.5, 600
@@ -129,7 +129,7 @@ def test_json_carries_the_check(log: ub.ActionLog) -> None:
     read = json.loads(estimated(log, WRONG).to_json())["check"]
     assert (read["verdict"], read["simulations"] > 100) == ("does not fit", True)
     assert 0 <= read["p_value"] <= 0.01
-    assert set(read["statistics"][0]) == {"name", "observed", "low", "high"}
+    assert {"name", "observed", "low", "median", "high", "tail"} < set(read["statistics"][0])
 
 
 def test_several_demonstrations_are_checked_each_and_summarised() -> None:
@@ -394,7 +394,7 @@ def test_rules_that_choose_at_random_are_not_taken_for_index_rules(text: str) ->
     rule = ub.parse_rule(text)
     log = rule.demonstrate(ub.Instance((1.0, 0.7, 0.4, 0.0), SIGMA), 400, seed=1)
     opened = np.concatenate([np.arange(4), log.demonstration(0)])  # every index rule can have begun so
-    odds = odds_of_index_rules(
+    odds = odds_of_rivals(
         ub.ActionLog.from_actions(opened, arms=range(4)), rule, Gaussian(SIGMA), ub.NormalPrior(), 404, 1, 1
     )
     assert odds.p_value == 1
@@ -409,14 +409,32 @@ def test_how_a_log_opens_does_not_speak_for_index_rules(text: str, seed: int) ->
     played = rule.model_copy(update={"initial": 1, "opening": "listed"})
     log = played.demonstrate(ub.Instance(np.linspace(1.0, 0.0, 10), SIGMA), 60, seed=seed)
     renamed = ub.ActionLog.from_actions(opening[log.demonstration(0)], arms=range(10))
-    odds = odds_of_index_rules(renamed, rule, Gaussian(SIGMA), ub.NormalPrior(), 60, 1, 1)
+    odds = odds_of_rivals(renamed, rule, Gaussian(SIGMA), ub.NormalPrior(), 60, 1, 1)
     assert odds.p_value > 0.01
 
 
 def test_index_rules_are_not_asked_about_a_log_that_opens_otherwise() -> None:
     log = ub.ActionLog.from_actions("AABCABCA" * 20)
     given = ub.Thompson(sigma=SIGMA), Gaussian(SIGMA), ub.NormalPrior(), 160, 1, 1
-    assert odds_of_index_rules(log, *given).p_value == 1
+    assert set(odds_of_rivals(log, *given).names) <= {"choices at random", "uniform"}
+
+
+@pytest.mark.parametrize("rule", ["thompson:noise=bernoulli", "exp3:mixing=0.1", "softmax:initial=0"])
+def test_choices_that_depend_on_no_reward_are_not_taken_for_those_of_a_learner(rule: str) -> None:
+    """Equal means let a learner choose like this too, but not for so long: gaps near 0 would be read with confidence."""
+    made = ub.Uniform().demonstrate(ub.Instance((0.62, 0.5, 0.35, 0.25), ub.Bernoulli()), 1_500, seed=2)
+    check = estimated(made, rule, bernoulli=True, sigma=None, method="posterior", particles=200).check
+    assert check.verdict == "does not fit"
+    assert check.instead[0] == "uniform"
+
+
+def test_a_fixed_preference_is_not_taken_for_that_of_a_learner() -> None:
+    """Half of the choices are one arm's, from the first round to the last."""
+    actions = np.random.default_rng(5).choice(3, size=1_000, p=(0.5, 0.3, 0.2))
+    log = ub.ActionLog.from_actions(actions, arms=range(3))
+    check = estimated(log, "thompson:noise=bernoulli", bernoulli=True, sigma=None, particles=200).check
+    assert check.verdict == "does not fit"
+    assert "chosen at random, whatever rewards they bring" in check.reason
 
 
 NOT_COMPARED = "Not compared with index rules such as UCB1, because"
