@@ -24,6 +24,7 @@ from unbandit.log.partial import FAR_OFF, IMPROBABLE, PartialLog, ThinnedLog
 from unbandit.progress import current_work
 
 HIDDEN_SHARE, MOST_HIDDEN = 3, 3_000  # times as many particles as of a whole log, as none looks ahead; and their most
+BETAS_WORK, FEWEST_BETAS = 600_000, 100  # particles times rounds with Beta draws, which take 40 microseconds each
 UNSETTLED, MORE = 0.5, 4  # deviation of the clouds' log evidences that takes so many times as many particles
 LEAST_KEPT, LEAST_AFTER = 0.1, 0.5  # shares of a run that must be there: kept at random (as measured), after its start
 
@@ -214,6 +215,15 @@ def check_hidden_posterior(log: ThinnedLog | PartialLog, rule: Demonstrator) -> 
         )
 
 
+def default_particles(rule: RandomisedRule, rounds: int, *, begun: bool) -> int:
+    """Return the default number of particles of a cloud; `begun` if the log begins in mid-run.
+
+    With Beta draws a particle takes many times as long: particles differ in their counts, and share no tables.
+    """
+    number = min(HIDDEN_SHARE * particles_for(rounds), MOST_HIDDEN) * (MORE if begun else 1)
+    return number if rule.beta_prior is None else min(number, max(FEWEST_BETAS, BETAS_WORK // rounds))
+
+
 def infer_hidden(
     log: ThinnedLog | PartialLog, which: int, rule: RandomisedRule, prior: Prior, noise: Noise, horizon: int, *,
     anchor: tuple[int, float] | None = None, particles: int | None = None, clouds: int = 4, draws: int = 1_000,
@@ -225,7 +235,7 @@ def infer_hidden(
     """
     total, arms = int(log.lengths[which]), log.arms
     begun = isinstance(log, PartialLog)  # what came before shows in nothing but counts
-    number = particles or min(HIDDEN_SHARE * particles_for(total), MOST_HIDDEN) * (MORE if begun else 1)
+    number = particles or default_particles(rule, total, begun=begun)
     belief = belief_of(prior, len(arms), noise, anchor)
     task = HiddenRun(log, which, rule, belief, horizon, number, seed)
     one_run = begun or log.numbers is not None  # otherwise clouds are of different runs
@@ -235,7 +245,8 @@ def infer_hidden(
             return checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
 
     passes = filtered()
-    if particles is None and one_run and not begun and np.std([_log_evidence(each) for each in passes]) > UNSETTLED:
+    again = particles is None and one_run and not begun and rule.beta_prior is None
+    if again and np.std([_log_evidence(each) for each in passes]) > UNSETTLED:
         number *= MORE
         task = replace(task, particles=number)
         passes = filtered()

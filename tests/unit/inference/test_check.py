@@ -421,7 +421,7 @@ def test_index_rules_are_not_asked_about_a_log_that_opens_otherwise() -> None:
 
 @pytest.mark.parametrize("rule", ["thompson:noise=bernoulli", "exp3:mixing=0.1", "softmax:initial=0"])
 def test_choices_that_depend_on_no_reward_are_not_taken_for_those_of_a_learner(rule: str) -> None:
-    """Equal means let a learner choose like this too, but not for so long: gaps near 0 would be read with confidence."""
+    """Equal means let a learner choose like this too, but not for long: gaps near 0 would be read with confidence."""
     made = ub.Uniform().demonstrate(ub.Instance((0.62, 0.5, 0.35, 0.25), ub.Bernoulli()), 1_500, seed=2)
     check = estimated(made, rule, bernoulli=True, sigma=None, method="posterior", particles=200).check
     assert check.verdict == "does not fit"

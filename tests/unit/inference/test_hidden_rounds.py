@@ -13,7 +13,7 @@ from unbandit.errors import InferenceError, NotIdentifiable, ParameterError
 from unbandit.inference import infer
 from unbandit.inference.clouds import LookAhead
 from unbandit.inference.filter import new_cloud
-from unbandit.inference.hidden import HiddenRun, infer_hidden
+from unbandit.inference.hidden import HiddenRun, default_particles, infer_hidden
 from unbandit.inference.prior import belief_of
 from unbandit.kernels.smc.cloud import NONE
 from unbandit.kernels.smc.hidden import filter_hidden
@@ -330,3 +330,10 @@ def test_of_several_demonstrations_with_missing_rounds_one_is_read():
     options = {"sigma": 0.5, "particles": 100, "check": False}
     chosen = ub.posterior(both, rule, demonstration=both.demonstrations[1], **options)
     assert chosen.means.tolist() == ub.posterior(alone, rule, **options).means.tolist()
+
+
+def test_beta_draws_have_few_particles_so_that_an_answer_takes_minutes_and_not_hours():
+    normal, beta = ub.Thompson(sigma=0.5), ub.Thompson(noise="bernoulli")
+    assert default_particles(normal, 1_500, begun=True) == 4 * default_particles(normal, 1_500, begun=False)
+    assert default_particles(beta, 1_500, begun=True) == 400
+    assert default_particles(beta, 50_000, begun=True) == 100
