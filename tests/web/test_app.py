@@ -11,12 +11,14 @@ import re
 import sys
 import time
 
+import numpy as np
 import polars as pl
 import pytest
 from workbooks import xlsx
 
 import unbandit as ub
 from unbandit.reporting import pdf
+from unbandit.web import app
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.safety import HEADERS
 
@@ -328,6 +330,85 @@ def test_a_form_that_is_no_form_is_refused(client):
     response = client.post("/look", content=b"garbage", headers={"content-type": "multipart/form-data; boundary=x"})
     assert response.status_code == 400
     assert "<h1" in response.text
+
+
+def numbered(log, keep):
+    """Write the rounds of a log that are to be kept, with their numbers."""
+    arms = [log.arms[action] for action in log.actions.tolist()]
+    return "\n".join(["round,arm", *(f"{at},{arm}" for at, arm in enumerate(arms, 1) if keep(at))]).encode()
+
+
+def at_field(response, name):
+    """Return what stands at a field that is wrong."""
+    assert response.status_code == 422, text_of(response)
+    assert re.search(rf'id="field-{name}"[^>]*aria-invalid="true"', response.text)
+    return html.unescape(re.search(rf'id="field-{name}-error">.*?</span>(.*?)</p>', response.text)[1])
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Have the page wait for the end of its work, however busy this computer is."""
+    monkeypatch.setattr(app, "WAIT_SECONDS", 600.0)
+
+
+def test_a_numbered_log_with_holes_is_read_and_gaps_are_bracketed(client, log, patient):
+    data = numbered(log, lambda at: at % 5 != 2)
+    looked = client.post("/look", files={"log": ("log.csv", data)})
+    assert looked.status_code == 200
+    assert "1,600 of 2,000 rounds, 3 arms" in text_of(looked)
+    assert 'the probability of being kept with the field "Probability of being kept"' in text_of(looked)
+    answer = estimated(client, data, UCB | {"best_mean": ""})
+    assert "of the others the log gives only bounds" in text_of(answer)
+    assert "others the log gives only bounds" not in text_of(estimated(client, csv_of(log), UCB | {"best_mean": ""}))
+
+
+def test_rounds_that_got_lost_at_random_are_read_with_their_probability(client, log, patient):
+    kept = np.random.default_rng(1).random(2_001) < 0.8
+    data = numbered(log, lambda at: kept[at])
+    answer = estimated(client, data, UCB | {"kept": "0.8"})
+    assert "--kept 0.8" in text_of(answer)
+    assert "every round was kept with a probability of 0.8" in text_of(answer)
+    refused = client.post("/estimate", data=UCB | {"kept": "0.3"}, files={"log": ("log.csv", data)})
+    assert re.fullmatch(r"Of 2,000 rounds 1,\d+ are here, a share of 0.\d+; got 0.3. .*", at_field(refused, "kept"))
+    assert 'value="0.3"' in refused.text
+    assert "below 1" in at_field(client.post("/estimate", data=UCB | {"kept": "2"}, files={"log": ("l", data)}), "kept")
+
+
+def test_a_log_that_begins_late_is_looked_at_though_nothing_can_be_said_yet(client, log):
+    looked = client.post("/look", files={"log": ("log.csv", numbered(log, lambda at: at > 1_500))})
+    assert looked.status_code == 200
+    assert "500 rounds, 3 arms" in text_of(looked)
+    assert "they begin at 1,501, so the opening is missing" in text_of(looked)
+    refused = estimated(client, numbered(log, lambda at: at > 1_500))
+    assert "the opening is missing" in text_of(refused)
+
+
+def test_arms_that_come_and_go_are_told_in_a_field(client, patient):
+    instance = ub.Instance([1.0, 0.5, 0.2], 0.5, arms=["A", "B", "C"])
+    data = csv_of(ub.UCB1().demonstrate(instance, 1_000, seed=1, availability={"C": (301, None), "B": (None, 700)}))
+    form = {"rule": "ucb1", "sigma": "0.5", "availability": "C, 301,\r\nB, , 700"}
+    answer = estimated(client, data, form)
+    assert "--availability arms.csv" in text_of(answer)
+    assert "Arms could be pulled in some rounds only" in text_of(answer)
+    told = client.get(re.search(r'href="(/jobs/[^"]+/files/arms.csv)"', answer.text)[1])
+    assert told.text == "arm,first,last\nC,301,\nB,,700\n"
+    surveyed = estimated(client, data, form | {"rule": "any"})
+    assert re.search(r"ucb1:exploration=2.0\s+fits", text_of(surveyed))
+    for wrong, words in (("Z, 1, 2", 'got "Z"'), ("C, 9, 3", "up to the last")):
+        refused = client.post("/estimate", data=form | {"availability": wrong}, files={"log": ("log.csv", data)})
+        assert words in at_field(refused, "availability")
+        assert f"{wrong}</textarea>" in refused.text
+    impossible = estimated(client, data, form | {"availability": "C, 500,"})
+    assert "and its first round is 500" in text_of(impossible)
+
+
+def test_a_log_is_compared_in_stretches(client, log, patient):
+    form = UCB | {"windows": "3"}
+    answer = estimated(client, csv_of(log), form)
+    assert "--windows 3" in text_of(answer)
+    assert "stretch" in text_of(answer)
+    refused = client.post("/estimate", data=form | {"windows": "90"}, files={"log": ("log.csv", csv_of(log))})
+    assert at_field(refused, "windows").startswith("2,000 rounds make no 90 stretches")
 
 
 SCRIPT = "<script>alert(1)</script>"

@@ -75,6 +75,51 @@ def test_a_rule_that_needs_a_known_mean_asks_for_it_unless_something_else_gives_
         assert missing_mean(rule, {}) == {}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "C, 301,\nB,,1500",
+        "C,301\r\n\r\nB, ,1500\r\n",
+        "arm,first,last\nC,301,\nB,,1500",
+        "Arm\tFirst\tLast\nC\t301\t\nB\t\t1500",
+    ],
+)
+def test_when_arms_could_be_chosen_is_read_line_by_line_or_from_a_table(text: str) -> None:
+    assert read_options({"availability": text}) == {"availability": {"C": ("301", ""), "B": ("", "1500")}}
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "words"),
+    [
+        (
+            "availability",
+            "C",
+            'Expected an arm, its first and its last round in each line, as in C, 1001, 3000; got "C".',
+        ),
+        ("availability", ",1,2", "Expected an arm"),
+        ("availability", "C,1,2,3", 'got "C, 1, 2, 3"'),
+        ("availability", "C,5,3", "Expected a first round up to the last"),
+        ("availability", "C,x,", "Expected a round, counted from 1"),
+        ("availability", "C,1,\nC,2,", 'got "C" again'),
+        ("availability", "arm,first,last", "Expected a line"),
+        ("kept", "1", "Expected a number above 0 and below 1"),
+        ("kept", "80%", "Expected a number above 0 and below 1"),
+        ("windows", "1", "Expected a whole number, at least 2"),
+    ],
+)
+def test_what_is_wrong_with_parts_of_a_run_stands_at_its_field(field: str, text: str, words: str) -> None:
+    errors = wrong({field: text}, read_options)
+    assert list(errors) == [field]
+    assert words in errors[field]
+
+
+def test_messages_name_the_fields_of_parts_of_a_run() -> None:
+    assert page_option("kept") == 'the field "Probability of being kept"'
+    assert page_option("availability") == 'the field "When arms could be chosen"'
+    assert page_option("windows") == 'the field "Stretches"'
+    assert page_option("starting_pulls").endswith("on the command line")
+
+
 def test_every_rule_has_a_form_with_all_of_its_parameters() -> None:
     assert [form.name for form in rule_forms()] == list(rules())
     for name, rule in rules().items():

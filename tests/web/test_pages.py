@@ -173,7 +173,7 @@ def test_identifiers_are_there_once_and_where_they_are_asked_for(page: Reader) -
 
 def test_every_field_has_a_label(page: Reader) -> None:
     labels = {label.get("for") for label in page.named("label")}
-    for field in [*page.named("input"), *page.named("select")]:
+    for field in [*page.named("input"), *page.named("select"), *page.named("textarea")]:
         if field.get("type") != "hidden":
             assert field.get("id") in labels or field in page.labelled, field
 

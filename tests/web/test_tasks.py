@@ -90,6 +90,24 @@ def test_an_example_whose_rule_is_looked_for_can_be_downloaded(few_candidates, m
     assert "log.csv" in [each.name for each in found.downloads]
 
 
+def test_a_rule_is_looked_for_where_arms_come_and_go(monkeypatch):
+    monkeypatch.setattr(tasks, "identification_report", partial(identification_report, candidates="ucb1,uniform"))
+    instance = ub.Instance([1.0, 0.2], 0.5, arms=["A", "B"])
+    log = ub.UCB1().demonstrate(instance, 60, seed=1, availability={"B": (21, None)})
+    upload, options = Upload("log.csv", data=log.to_frame().write_csv().encode()), {"availability": {"B": ("21", "")}}
+    found = tasks.TASKS["identify"](upload, ReadAs(), {"sigma": 0.5, **options}, Limits(), nothing)
+    assert "--availability arms.csv" in found.main
+    assert "Not used" not in found.main
+    assert [each.data for each in found.downloads if each.name == "arms.csv"] == [b"arm,first,last\nB,21,\n"]
+
+
+def test_a_log_with_holes_says_what_is_not_used_and_why_no_rule_is_found():
+    upload = Upload("log.csv", data=b"round,arm\n1,A\n2,B\n4,A\n5,A\n6,B\n7,A\n")
+    found = tasks.TASKS["identify"](upload, ReadAs(), {"sigma": 0.5, "kept": 0.8}, Limits(), nothing)
+    assert "the log misses rounds" in found.main
+    assert "Not used: the field &#34;Probability of being kept&#34;" in found.main
+
+
 def test_a_first_look_lists_the_rules_and_whether_each_fits(log_file, monkeypatch):
     monkeypatch.setattr(tasks, "check", lambda log, **given: ub.check(log, "ucb1,sae:alpha=0", **given))
     found = tasks.TASKS["survey"](log_file, ReadAs(), {"sigma": 0.5}, Limits(), nothing)

@@ -28,6 +28,8 @@ from unbandit.web.examples import EXAMPLES
 from unbandit.web.fields import collect
 from unbandit.web.forms import (
     ANY_RULE,
+    KNOWN,
+    MORE,
     ReadAs,
     missing_mean,
     read_columns,
@@ -50,6 +52,9 @@ PDF, PRINT_SECONDS = "report.pdf", 60.0
 MOST_FIELDS, LONGEST_FIELD = 2_000, 100_000
 
 MOST_QUICK_BYTES = 8 * 1024**2  # size of a log that is certain to be read in a moment
+
+OPTIONS = frozenset(field.name for field in (*KNOWN, *MORE))
+"""Options of an estimate that have a field of their name."""
 
 GO_BACK = {"cache-control": "private, no-cache"}
 """For pages that the browser may keep, with the file in their form, so that the visitor can go back to them."""
@@ -140,7 +145,12 @@ async def _estimate(request: Request) -> Response:
         work = ("estimate", upload, reading, rule, options)
         title = f"Estimate from {upload.name}"
     quick = not people and _quick(rule, options) and upload.weight <= MOST_QUICK_BYTES
-    return await _started(request, _queue(request).submit(title, *work, weight=upload.weight, quick=quick))
+    job = _queue(request).submit(title, *work, weight=upload.weight, quick=quick)
+    await _wait(job, WAIT_SECONDS)
+    if job.over.is_set() and job.problem is not None and job.problem.parameter in OPTIONS:  # only the log shows it
+        _queue(request).forget(job)
+        return await _show_preview(request, upload, form, {job.problem.parameter: job.problem.at_field})
+    return RedirectResponse(f"/jobs/{job.id}", status_code=303)
 
 
 async def _estimate_contexts(
@@ -308,7 +318,8 @@ async def _wait(job: Job, seconds: float) -> None:
 def _quick(rule: str | None, options: Mapping[str, Any]) -> bool:
     """Whether an estimate is certain to be quick: an equation, no draws, nothing to fit."""
     assumed = None if rule is None else rule_or_family(rule)
-    return isinstance(assumed, Demonstrator) and not draws(options.get("method"), assumed)
+    simulates = not {"kept", "availability", "windows"}.isdisjoint(options)
+    return isinstance(assumed, Demonstrator) and not simulates and not draws(options.get("method"), assumed)
 
 
 async def _explain(request: Request, error: Exception) -> Response:

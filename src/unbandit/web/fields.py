@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from unbandit.demonstrators.family import FIT
 from unbandit.formatting import capitalise, joined
 
-Kind = Literal["number", "whole", "choice", "box", "text"]
+Kind = Literal["number", "whole", "choice", "box", "text", "lines"]
 Value = TypeVar("Value")
 
 ON = frozenset({"on", "yes", "true", "1"})  # values of a ticked box
@@ -147,7 +147,7 @@ def read_field(field: Field, form: Mapping[str, str]) -> Any:
         return text
     if field.may_fit and text.lower() == FIT.value:
         return FIT
-    return text if field.kind == "text" else _number(field, text)
+    return text if field.kind in ("text", "lines") else _number(field, text)
 
 
 def read_fields(fields: tuple[Field, ...], form: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -196,7 +196,7 @@ def _bounds_of(field: Field) -> dict[str, float]:
 
 def wanted(field: Field) -> str:
     """Describe what a field takes: its numbers or its choices; nothing where it takes any text."""
-    if field.kind == "text":
+    if field.kind in ("text", "lines"):
         return ""
     if field.kind == "box":
         return "true or false"

@@ -24,6 +24,8 @@ from unbandit.errors import NotIdentifiable, ParameterError, shell_option
 from unbandit.estimators.arguments import check_numbers
 from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
+from unbandit.log.availability import COLUMNS as COLUMNS_OF_AVAILABILITY
+from unbandit.log.availability import availability_of
 from unbandit.log.columns import ROLES
 from unbandit.log.sources import Blank, Duplicates
 from unbandit.web.fields import ON, Field, FieldErrors, collect, field_of, identifier, quote, read_fields
@@ -55,7 +57,9 @@ GROUPS: dict[str, list[str]] = _TEXTS["groups"]
 PLAIN_NAMES: dict[str, list[str]] = _TEXTS["rules"]
 PRESETS: dict[str, str] = _TEXTS["presets"]
 EXPLANATIONS: dict[str, list[str]] = _TEXTS["explanations"]
-SYMBOLS, OPEN_DEFAULTS, ALLOWED = (dict[str, str](_TEXTS[name]) for name in ("symbols", "defaults", "allowed"))
+SYMBOLS: dict[str, str] = _TEXTS["symbols"]
+OPEN_DEFAULTS: dict[str, str] = _TEXTS["defaults"]
+ALLOWED: dict[str, str] = _TEXTS["allowed"]
 (CONTEXTS,), CONTEXT_KNOWN, (FEATURES,) = (_fields(_TEXTS[name]) for name in ("contexts", "context_known", "features"))
 LINEAR_NAMES: dict[str, list[str]] = _TEXTS["linear"]
 FIRST_SIMULATION: dict[str, str] = _TEXTS["first_simulation"]
@@ -111,6 +115,11 @@ def read_options(form: Mapping[str, str]) -> dict[str, Any]:
     if "level" in given:
         given["level"] = float(given["level"])
     more = given.pop("anchor.more", None)
+    if "availability" in given:
+        try:
+            given["availability"] = _availability(given["availability"])
+        except ParameterError as error:
+            errors["availability"] = capitalise(error.said(page_option))
     anchors = {arm: value} if arm is not None and value is not None else {}
     try:
         anchors |= _more_anchors(more, anchors) if more is not None else {}
@@ -153,6 +162,29 @@ def _more_anchors(text: str, known: Mapping[str, float]) -> dict[str, float]:
     if twice := next((arm for arm in added if arm in known), None):
         raise ParameterError(f"expected each arm once; got {quote(twice)} twice.", parameter="anchor")
     return added
+
+
+def _availability(text: str) -> dict[str, tuple[str, str]]:
+    """Read `C, 1001, 3000` line by line, or a table from a spreadsheet: an arm, its first and its last round."""
+    told: dict[str, tuple[str, str]] = {}
+    try:
+        rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in text else ",", skipinitialspace=True))
+    except csv.Error:
+        rows = [[text]]
+    for cells in ([cell.strip() for cell in row] for row in rows if any(map(str.strip, row))):
+        if not told and tuple(map(str.lower, cells)) == COLUMNS_OF_AVAILABILITY:
+            continue
+        arm, *span = cells
+        if not arm or not 1 <= len(span) <= 2:
+            expected = "expected an arm, its first and its last round in each line, as in C, 1001, 3000"
+            raise ParameterError(f"{expected}; got {quote(', '.join(cells))}.", parameter="availability")
+        if arm in told:
+            raise ParameterError(f"expected each arm once; got {quote(arm)} again.", parameter="availability")
+        told[arm] = (span[0], span[1] if len(span) == 2 else "")
+    if not told:
+        raise ParameterError("expected a line for each such arm; got none.", parameter="availability")
+    availability_of(told, tuple(told))  # refuses what is no round
+    return told
 
 
 def read_context_options(form: Mapping[str, str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from unbandit import datasets
 from unbandit._version import __version__
 from unbandit.contexts.rule import LinearRule
-from unbandit.demonstrators.family import FIT
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.formatting import joined, label, number, short_numbers, size
 from unbandit.reporting.page import templates
@@ -152,7 +152,9 @@ def _written(value: Any) -> str:
     """Write a default value as the shell takes it, with numbers as a reader expects them."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:,}" if isinstance(value, int) else number(value) if isinstance(value, float) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def _shifts(kind: type[Rule], **given: Any) -> bool:
@@ -174,7 +176,7 @@ def _fit(kind: type[Rule], reveals: str) -> dict[str, Any] | None:
     """Return what can be fitted from a log, and the command; for rules of yes/no rewards, with Gaussian ones."""
     for given in ({}, GAUSSIAN) if kind.fits else ():
         with suppress(ParameterError, NotIdentifiable):
-            example = kind(**given, **dict.fromkeys(kind.fits, FIT)).example
+            example = RuleFamily(kind, given, kind.fits).example
             asks = reveals == "values" and bool(forms.missing_mean(str(example), {}))
             written = f"{kind.name}:{','.join([*(f'{key}={value}' for key, value in given.items()), 'fit'])}"
             noise = ["--sigma 0.5"] if "sigma" in kind.fits and reveals != "coefficients" else []

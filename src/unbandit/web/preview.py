@@ -26,6 +26,7 @@ from unbandit.log import ActionLog
 from unbandit.log.columns import find_columns
 from unbandit.log.formats import ARROW, ARROW_STREAM, SPREADSHEET, open_bytes
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
+from unbandit.log.partial import PartialLog, ThinnedLog, read_bytes, without_counts
 from unbandit.log.sources import BROKEN_GZIP, GZIP, Layout, unreadable
 from unbandit.log.spreadsheets import sheet_names
 from unbandit.web.examples import EXAMPLES, Example
@@ -135,13 +136,13 @@ def clean_name(name: str) -> str:
     return label("".join(filter(str.isprintable, last)).strip(), LONGEST_NAME) or "the log"
 
 
-def read(upload: Upload, reading: ReadAs, limits: Limits) -> tuple[ActionLog, bytes | None]:
-    """Read a log, and return it with the bytes of its file; refuse one that is too long."""
+def read(upload: Upload, reading: ReadAs, limits: Limits) -> tuple[ActionLog | PartialLog | ThinnedLog, bytes | None]:
+    """Read a log or the part of one that is there, with the bytes of its file; refuse one that is too long."""
     if upload.example:
         return EXAMPLES[upload.example].log(), None
     sent = upload.bytes(limits)
     data = _unpack_limited(sent, upload.name, limits)
-    return ActionLog.from_bytes(data, name=upload.name, **reading.plain), sent
+    return read_bytes(data, name=upload.name, **reading.plain), sent
 
 
 def read_contexts(upload: Upload, reading: ReadAs, limits: Limits) -> tuple[ContextLog, bytes]:
@@ -192,7 +193,7 @@ def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
         shown = sorted({*read, *range(min(len(names), COLUMNS_SHOWN))})[: COLUMNS_SHOWN + len(read)]
         seen = _with_rows(seen, [names[at] for at in shown], table.head(shown, ROWS_SHOWN + 1))
         if not seen.contexts:
-            return _with_log(seen, ActionLog.from_bytes(data, name=upload.name, **reading.plain))
+            return _with_log(seen, read_bytes(data, name=upload.name, **reading.plain))
         return _with_contexts(seen, _context_log(data, upload, reading)) if reading.features else seen
     except (LogError, ParameterError) as error:
         if seen.sheets and isinstance(error, ParameterError) and error.parameter == SHEET.name:
@@ -271,11 +272,20 @@ def _with_contexts(seen: Preview, log: ContextLog) -> Preview:
     return _with_pulls(replace(seen, summary=summary), log.arms, pulls, log.reading)
 
 
-def _with_log(seen: Preview, log: ActionLog) -> Preview:
-    pulls = log.pulls.sum(axis=0)
-    total = f"{int(log.offsets[-1]):,} " + ("rounds" if log.ordered else "pulls without their order")
+def _with_log(seen: Preview, log: ActionLog | PartialLog | ThinnedLog) -> Preview:
+    """Say how many rounds and arms a log has, and how many rounds it misses."""
+    reading: tuple[Notice, ...] = ()
+    try:
+        log = without_counts(log)
+        reading = log.reading
+    except LogError as error:  # nothing else can be said of what came before its first row, and the form may
+        reading = (Notice("begins-late", f"{error.text} {error.remedy}"),)
+    rows = log if isinstance(log, ActionLog) else log.rows
+    missing = f" of {int(log.lengths.sum()):,}" if isinstance(log, ThinnedLog) else ""
+    total = f"{int(rows.lengths.sum()):,}{missing} " + ("rounds" if log.ordered else "pulls without their order")
     parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""
-    return _with_pulls(replace(seen, summary=f"{total}{parts}, {len(log.arms):,} arms"), log.arms, pulls, log.reading)
+    summary = f"{total}{parts}, {len(log.arms):,} arms"
+    return _with_pulls(replace(seen, summary=summary), log.arms, rows.pulls.sum(axis=0), reading)
 
 
 def _with_pulls(

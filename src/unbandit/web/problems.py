@@ -4,22 +4,27 @@ import re
 import sys
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase, printable
-from unbandit.formatting import label
+from unbandit.formatting import capitalise, label
 
 LONGEST_MESSAGE, LONGEST_NAME = 1_000, 80  # characters of a message, and of a quoted name in it, that are shown
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Reason why something cannot be done: a heading, what happened, what helps, and the HTTP status."""
+    """Reason why something cannot be done: a heading, what happened, what helps, and the HTTP status.
+
+    What is wrong with one option of a form has its name, and the sentence that stands at its field.
+    """
 
     title: str
     message: str
     remedy: str = ""
     status: int = 400
+    parameter: str = ""
+    at_field: str = ""
 
 
 class Refusal(Exception):
@@ -153,7 +158,11 @@ def problem_of(error: BaseException) -> Problem:
         return BROKEN
     answer = "This is an answer too: no tool can read from a log what it does not hold."
     title, status = next(((title, code) for kind, title, code in _TITLES if isinstance(error, kind)), ("Refused", 400))
-    return Problem(title, page_text(error), answer if isinstance(error, NotIdentifiable) else "", status)
+    problem = Problem(title, page_text(error), answer if isinstance(error, NotIdentifiable) else "", status)
+    if not isinstance(error, ParameterError) or error.owner is not None or error.parameter is None:
+        return problem
+    alone = ParameterError(capitalise(error.text), remedy=error.remedy)
+    return replace(problem, parameter=error.parameter, at_field=page_text(alone))
 
 
 def page_text(said: UnbanditError | str) -> str:

@@ -16,14 +16,15 @@ from unbandit.demonstrators import UCB, parse_rule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import FIT
 from unbandit.errors import Notice, option
-from unbandit.estimators.arguments import draws
+from unbandit.estimators.arguments import draws, shows_part
 from unbandit.formatting import joined
 from unbandit.identification import check
 from unbandit.instance import Bernoulli, Instance
 from unbandit.log import ActionLog
+from unbandit.log.availability import COLUMNS
 from unbandit.reporting import LogSource, context_report, identification_report, population_report, report
 from unbandit.reporting.page import Page
-from unbandit.reporting.provenance import command_line, shell_line
+from unbandit.reporting.provenance import TABLES, command_line, shell_line
 from unbandit.result import Estimate, json_pieces
 from unbandit.web.examples import EXAMPLES
 from unbandit.web.forms import ReadAs, Simulation, page_option
@@ -57,11 +58,11 @@ def _estimate(
     say("Reading the file", 0.0)
     log, data = read(upload, reading, limits)
     given = _without_idle_seed(rule, options)
-    if data is None:
+    if data is None and isinstance(log, ActionLog):
         return _beside_truth(log, upload.name, rule, given, EXAMPLES[upload.example].truth(), "", say)
-    origin = _origin(upload.name, data, rule, given, reading)
+    origin = _origin(upload.name, data or b"", rule, given, reading)
     made = report(log, rule, progress=say, audience=page_option, **origin, **given)
-    return Outcome(made.title, made.main, _downloads(made))
+    return Outcome(made.title, made.main, (*_downloads(made), *_told(options)))
 
 
 def _estimate_contexts(
@@ -85,7 +86,7 @@ FROM_CHOICES = ("sigma", "bernoulli", "horizon", "prior", "seed", "level")
 def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
     say("Reading the file", 0.0)
     log, data = read(upload, reading, limits)
-    asked = {key: options[key] for key in FROM_CHOICES if key in options}
+    asked = {key: options[key] for key in (*FROM_CHOICES, "availability") if key in options}
     log = _noting_unused(log, options, asked, "Which rule made a log is found from its choices alone.")
     written = table_files(log.to_frame(), "log", "The log") if data is None else ()
     name, data = (upload.name, data) if data is not None else ("log.csv", written[0].data)
@@ -95,15 +96,17 @@ def _identify(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limit
     files = () if found is None else (
         *table_files(found.to_frame(), "candidates", "Candidates"), _everything("identify", found)
     )  # fmt: skip
-    return Outcome(made.title, made.main, (_report_page(made), *files, *written))
+    return Outcome(made.title, made.main, (_report_page(made), *files, *written, *_told(options)))
 
 
-def _noting_unused(log: ActionLog, options: Mapping[str, Any], asked: Mapping[str, Any], why: str) -> ActionLog:
+def _noting_unused(log: Any, options: Mapping[str, Any], asked: Mapping[str, Any], why: str) -> Any:
     """Have a log say which answers are not used."""
     unused = [option(key) for key in options if key not in asked]
     if not unused:
         return log
-    return replace(log, reading=(*log.reading, Notice("not-used", f"Not used: {joined(unused)}. {why}")))
+    rows: Any = log.rows if shows_part(log) else log
+    noted = replace(rows, reading=(*rows.reading, Notice("not-used", f"Not used: {joined(unused)}. {why}")))
+    return log.with_rows(noted) if shows_part(log) else noted
 
 
 def _population(
@@ -140,7 +143,8 @@ def without_fitted(rule: str) -> str:
 def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
     say("Reading the file", None)
     log, _ = read(upload, reading, limits)
-    asked = {key: options[key] for key in ("sigma", "bernoulli", "horizon", "best_mean", "level") if key in options}
+    used = ("sigma", "bernoulli", "horizon", "best_mean", "level", "availability")
+    asked = {key: options[key] for key in used if key in options}
     found = check(log, progress=lambda stage: say(stage, None), **asked)
     downloads = (*table_files(found.to_frame(), "rules", "Rules"), _everything("check", found))
     return Outcome("Which rules fit this log?", surveyed_page(found, upload.name), downloads)
@@ -168,7 +172,7 @@ def _beside_truth(
     made = report(
         log, rule, source=source, name=name, command=command, truth=truth, progress=say, audience=page_option, **options
     )
-    return Outcome(made.title, made.main, (*_downloads(made), *written, known[0]))
+    return Outcome(made.title, made.main, (*_downloads(made), *written, known[0], *_told(options)))
 
 
 def _without_idle_seed(rule: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,6 +218,15 @@ def _everything(name: str, answer: Any) -> Download:
 def _downloads(made: Any) -> tuple[Download, ...]:
     tables = table_files(made.answer.to_frame(), "estimate", "Table")
     return (_report_page(made), *tables, _everything("estimate", made.answer))
+
+
+def _told(options: Mapping[str, Any]) -> tuple[Download, ...]:
+    """Return when arms could be chosen as the file that the command of a report reads."""
+    if "availability" not in options:
+        return ()
+    rows = [(arm, first or None, last or None) for arm, (first, last) in options["availability"].items()]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+    return table_files(frame, TABLES["availability"].removesuffix(".csv"), "When arms could be chosen")[:1]
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
