@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.log.columns import (
+    FIRST_ROWS,
     MARKS,
     ROLES,
     column_notices,
@@ -40,7 +41,6 @@ Features = Sequence[str] | str | None
 CONTEXT_ROLES = ("arm", "demonstration", "round", "chosen", "reward")
 MOST_CELLS = 50_000_000  # offers times features and what else is held of an offer: below 1 GB while a log is read
 OTHER_CELLS = 4  # of an offer besides its features
-FIRST_ROWS = 1_000  # in which a mark of the chosen offer is looked for
 ROUNDS_AT_ONCE = 100_000  # that are looked through for an arm that is offered twice
 LARGEST_FEATURE = 1e100  # of which a computer can hold sums of products
 NO_CHOICE = "expected rounds with several offers; every round has one offer, so nothing was chosen between."

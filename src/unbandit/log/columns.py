@@ -68,6 +68,8 @@ MARKS = TRUTHS | {"yes": 1.0, "no": 0.0}
 _PERHAPS_MARKS = {*CHOSEN_NAMES, "click", "clicked", "isclicked", "wasclicked", "shown", "isshown", "wasshown"}
 _PERHAPS_MARKS |= {"displayed", "isdisplayed", "served", "isserved", "viewed", "label", "winner", "accepted"}
 
+FIRST_ROWS = 1_000  # in which a mark of the chosen offer is looked for
+
 _NO_HEADER = option("header", False)
 _REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
 _COUNT_LIKE = {"pulls"} | COUNTS | ALIASES["pulls"]

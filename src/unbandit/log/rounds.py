@@ -9,13 +9,19 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.formatting import counted
-from unbandit.log.columns import naming
+from unbandit.log.columns import FIRST_ROWS, naming, perhaps_marked
 from unbandit.log.counts import counted_parts, refuse_duplicates, refuse_unread_counts
 from unbandit.log.labels import Codes, Integers, LabelColumn, blank_choice_remedy
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.rewards import Rewards
 from unbandit.log.sources import ROWS, Arms, Blank, Columns, Duplicates, Source, check_alike, source_notices
+
+FEWEST_GROUPS = 5  # of offers of which one is marked
+_WITH_FEATURES = (
+    f"`unbandit estimate` and `unbandit report` read such a log with {option('features')} and a rule such as "
+    "linucb or lints."
+)
 
 MOST_ROUNDS_A_ROW = 1_000  # with more, numbers are of something else than rounds, of which some are missing
 
@@ -51,6 +57,7 @@ def collect_part(
         return counted_parts(table, reader, layout + label_notices(present, demonstrations), duplicates), None
     refuse_duplicates(duplicates)
     refuse_unread_counts(sources, table, reader)
+    _refuse_offers(sources[0], table, reader)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
     reader.refuse_lone_rows(table.refuse, lengths, numbered=table.rounds is not None and not table.rounds.form)
     offsets = offsets_of(lengths)
@@ -79,6 +86,34 @@ def collect_part(
     is_numbered = table.rounds is not None and not table.rounds.form and numbers is None
     parts = Parts(arm_names, codes, offsets, demonstrations, notices, rewards, is_numbered=is_numbered)
     return parts, numbers
+
+
+def _refuse_offers(source: Source, table: Collection, reader: Reader) -> None:
+    """Refuse rows that are offers: another column repeats for them, and one of each such group is marked.
+
+    Within a group no arm comes twice. Not asked where the user named the arms' column.
+    """
+    left = [name for name in source.names if name.strip() and name not in reader.columns("arm", "reward")]
+    if "arm" in reader.named or len(left) < 2:
+        return
+    try:
+        head = source.head([source.names.index(name) for name in left], FIRST_ROWS)
+    except LogError:  # of a column that nothing reads
+        return
+    columns = dict(zip(left, head, strict=True))
+    mark, group = perhaps_marked(columns, reader.columns("round", "demonstration")) or (None, None)
+    if mark is None or group is None:
+        return
+    groups = columns[group].rle_id().to_numpy()
+    pairs = np.unique(np.stack([groups, table.codes[: groups.size]]), axis=1)
+    if groups[-1] + 1 < FEWEST_GROUPS or pairs.shape[1] < groups.size:
+        return
+    text = f'expected one row per round; "{mark.strip()}" marks one of the rows of each "{group.strip()}".'
+    roles = {"arm": reader.name["arm"].strip()}
+    remedy = (
+        f"Where rows are offers, {_WITH_FEATURES} If every row is a choice, say so with {option('columns', roles)}."
+    )
+    raise source.refuse(text, column=mark, remedy=remedy)
 
 
 def _without_blank(
@@ -197,9 +232,8 @@ def _wrong_rounds(
         if table.perhaps_mark is not None:
             remedy = (
                 f'If a row is an offer and "{table.perhaps_mark}" marks the chosen one, a learner with features chose: '
+                f"{_WITH_FEATURES}"
             )
-            remedy += f"`unbandit estimate` and `unbandit report` read such a log with {option('features')} and a rule "
-            remedy += "such as linucb or lints."
     else:
         missing = f" ({last + 1})" if value == last + 2 else f" ({last + 1} to {value - 1})"
         text = f"expected round {last + 1} after round {last}{where}; got {value}."

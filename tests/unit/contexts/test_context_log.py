@@ -310,3 +310,30 @@ def test_a_table_of_contexts_is_refused_in_its_own_words(tmp_path, text, said):
     with pytest.raises(ub.LogError) as refused:
         estimate_contexts(read(LONG), "linucb", sigma=1.0, predict=tmp_path / "contexts.csv")
     assert said in str(refused.value)
+
+
+def offers_file(folder, arms="ABC", mark="served", group="impression", rounds=8):
+    """Write a table of offers whose columns have names of their own."""
+    rows = [f"{round},{arm},{int(at == round % len(arms))}" for round in range(rounds) for at, arm in enumerate(arms)]
+    path = folder / "offers.csv"
+    path.write_text("\n".join([f"{group},variant,{mark}", *rows]))
+    return path
+
+
+@pytest.mark.parametrize("mark", ["served", "flag", "x"])
+def test_offers_are_not_read_as_rounds_whatever_their_columns_are_called(tmp_path, mark):
+    path = offers_file(tmp_path, mark=mark)
+    with pytest.raises(ub.LogError, match=f'"{mark}" marks one of the rows of each "impression"') as refusal:
+        ub.ActionLog.read(path)
+    assert "with features and a rule such as linucb" in str(refusal.value)
+    assert len(ub.ActionLog.read(path, columns={"arm": "variant"}).demonstration(0)) == 24  # as the remedy says
+
+
+def test_choices_of_sessions_of_which_the_first_is_marked_are_rounds(tmp_path):
+    arms = np.random.default_rng(1).choice(list("ABC"), 60)
+    rows = [f"{at // 4},{arm},{int(at % 4 == 0)}" for at, arm in enumerate(arms)]
+    path = tmp_path / "sessions.csv"
+    path.write_text("\n".join(["session_key,variant,is_first", *rows]))
+    assert ub.ActionLog.read(path).lengths.tolist() == [60]
+    few = offers_file(tmp_path, rounds=3)  # too few to be sure
+    assert ub.ActionLog.read(few).lengths.tolist() == [9]
