@@ -43,6 +43,7 @@ from unbandit.identification.evidence import (
 from unbandit.identification.result import Identification, Surprise, Verdict
 from unbandit.identification.values import (
     RuleValues,
+    arms_from_prior,
     checked_rule,
     gaps_from_prior,
     imprecise_values,
@@ -317,7 +318,12 @@ def _decided(
     notes += [notice for at in left for notice in _twins(request, contenders[at])]
     notes += imprecise_values(mixed)
     averaged_values = mixed_values(request, mixed) if mixed else None
-    if mixed:
+    silent = [each.name for each, own in mixed if own.posterior is None]
+    if silent and len(arms_from_prior(request, averaged_values)) == len(request.log.arms):
+        averaged_values = None
+        text = f"The log says next to nothing about what the arms were worth: {silent[0]} may have made it, "
+        notes.append(Notice("no-values", f"{text}whose choices do not depend on rewards."))
+    elif mixed:
         disagreement = said_of_values(request, mixed)
         warnings += [notice for notice in disagreement if notice.code == "rules-disagree"]
         notes += [notice for notice in disagreement if notice.code != "rules-disagree"]

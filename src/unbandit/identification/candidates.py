@@ -88,7 +88,7 @@ class Candidate:
                 rule = self.guesses[line[peak]][0]
                 for other in (left, right):
                     with suppress(ParameterError):
-                        between = math.sqrt(at[peak] * other)
+                        between = _tidy(math.sqrt(at[peak] * other))
                         added[type(rule)(**(rule.model_dump() | {axis: between}))] = None
         both = replace(self, guesses=(*self.guesses, *((rule, 0.0) for rule in added)))
         return both._weighted()
@@ -101,7 +101,7 @@ class Candidate:
             for rule, ratio in ((first, getattr(first, axis) / value), (last, value / getattr(last, axis))):
                 down = 1 / STEP if rule is first else STEP
                 steps = math.ceil(math.log(ratio) / math.log(STEP) - 1e-9) if ratio > 1 else 0
-                places = [getattr(rule, axis) * down ** (at + 1) for at in range(steps)]
+                places = [_tidy(getattr(rule, axis) * down ** (at + 1)) for at in range(steps)]
                 added += [type(rule)(**(rule.model_dump() | {axis: place})) for place in places]
         both = replace(self, guesses=(*self.guesses, *((rule, 0.0) for rule in added)))
         return both._weighted() if added else self
@@ -200,7 +200,13 @@ def with_lines(
 
 def _geometric(low: float, high: float, step: float) -> list[float]:
     """Return values from one end to the other whose ratios are about a step."""
-    return list(np.geomspace(low, high, math.ceil(math.log(high / low) / math.log(step) - 1e-9) + 1).tolist())
+    number = math.ceil(math.log(high / low) / math.log(step) - 1e-9) + 1
+    return [_tidy(value) for value in np.geomspace(low, high, number).tolist()]
+
+
+def _tidy(value: float) -> float:
+    """Return a value without the rounding errors of its computation: 2, and not 2.0000000000000004."""
+    return float(f"{value:.12g}")
 
 
 def _combined(kind: type[Demonstrator], grid: Mapping[str, Sequence[Any]], absorbed: Sequence[str] = ()) -> list[Any]:

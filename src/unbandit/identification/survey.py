@@ -111,10 +111,12 @@ class Survey(Finding):
         if not names:
             fits = "is known to fit" if unchecked else "fits"
             return f"none of the {number} rules that were tried {fits} this log{open_ones}"
-        best = {arm for row in self.fitting if row.estimate is not None for arm in row.estimate.best}
-        agree = (
-            f'; under each of them "{next(iter(best))}" is the best arm' if len(best) == 1 and len(names) > 1 else ""
-        )
+        estimates = [row.estimate for row in self.fitting if row.estimate is not None]
+        best, agree = {arm for each in estimates for arm in each.best}, ""
+        if len(best) == 1 and len(names) > 1:
+            some = "one" if len(estimates) == 1 else f"{len(estimates)}"
+            which = "each of them" if len(estimates) == len(names) else f"the {some} with an estimate"
+            agree = f'; under {which} "{next(iter(best))}" is the best arm'
         return f"{len(names)} of {number} rules fit{'s' if len(names) == 1 else ''} this log{agree}{open_ones}"
 
     def __repr__(self) -> str:

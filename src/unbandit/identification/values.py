@@ -324,15 +324,20 @@ def said_of_values(
     return []
 
 
-def gaps_from_prior(request: IdentificationRequest, values: Posterior | None) -> list[Notice]:
-    """Name the arms whose gaps are little but the prior's: their intervals are about as wide without the log."""
+def arms_from_prior(request: IdentificationRequest, values: Posterior | None) -> list[str]:
+    """Return the arms whose gaps are little but the prior's: their intervals are about as wide without the log."""
     if values is None or len(values.arms) < 2:
         return []
     generator = np.random.default_rng([request.seed, 6])
     drawn = request.prior.draw(generator, (PRIOR_DRAWS, len(values.arms)))
     low, high = np.quantile(np.sort(gaps_of(drawn, values.rivals), axis=1)[:, 1:], INTERVAL)
     ends = np.quantile(values.gaps.reshape(-1, len(values.arms)), INTERVAL, axis=0)
-    named = [arm for arm, width in zip(values.arms, ends[1] - ends[0], strict=True) if width > OF_PRIOR * (high - low)]
+    return [arm for arm, width in zip(values.arms, ends[1] - ends[0], strict=True) if width > OF_PRIOR * (high - low)]
+
+
+def gaps_from_prior(request: IdentificationRequest, values: Posterior | None) -> list[Notice]:
+    """Name these arms."""
+    named = arms_from_prior(request, values)
     if not named:
         return []
     which, comes, of = "The gaps", "come", "their intervals are"

@@ -579,3 +579,19 @@ def test_a_rule_of_chance_opens_an_arm_that_arrives(changing):
     assert {guess.rule.initial for guess in found["epsilon-greedy"].guesses} == {1}
     told = {notice.code: notice.text for notice in found.notes}
     assert told["candidate-left-out"].startswith("ucb1:exploration=2.0,batch=5 is left out")
+
+
+def test_choices_that_may_be_uniform_have_no_values_where_these_are_the_priors():
+    """Values would be those of the next rule, EXP3 that is nearly uniform, and the prior's alone."""
+    log = ub.Uniform().demonstrate(ub.Instance((0.8, 0.5, 0.2), ub.Bernoulli()), 300, seed=4)
+    found = ub.identify(log, ["uniform", "exp3:mixing=1"], bernoulli=True)
+    assert found.values is None
+    (notice,) = [each for each in found.notes if each.code == "no-values"]
+    assert "uniform may have made it, whose choices do not depend on rewards" in notice.message
+
+
+def test_a_survey_says_of_which_rules_it_knows_the_best_arm():
+    log = ub.UCB1().demonstrate(ub.Instance((0.9, 0.4), ub.Bernoulli()), 300, seed=1)
+    found = ub.check(log, "ucb1,klucb", bernoulli=True)  # without a known mean there is no estimate of klucb
+    assert [row.estimate is None for row in found.fitting] in ([False, True], [True, False])
+    assert 'under the one with an estimate "0" is the best arm' in found.answer()
