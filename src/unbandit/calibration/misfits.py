@@ -29,6 +29,8 @@ from unbandit.fit import Check
 from unbandit.inference import infer
 from unbandit.inference.check import AnsweredMeans, check_log
 from unbandit.inference.decisions import predict
+from unbandit.inference.predictive import ALARM
+from unbandit.inference.predictive import DRIFT as MOVED
 from unbandit.inference.prior import NormalPrior
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
@@ -51,6 +53,7 @@ READ_AT_RANDOM: Final = AT_RANDOM[:-1]  # nothing can be read off uniform choice
 TAKEN_FOR_RANDOM: Final = (UCB, UCB1, MOSS)  # index rules whose logs are read as if the choices were random
 SCATTER: Final = {"sigma half": 0.5, "sigma double": 2.0}
 DRIFT: Final = "drift"
+DRIFTED: Final = "drifted"  # the verdict of a check that warns of drift alone
 TWISTS: Final = ("batches of 5", "batches of 20", DRIFT, *SCATTER)
 
 SMALL, USUAL, LARGE = (2, 500), (4, 2_000), (10, 5_000)  # arms and rounds
@@ -289,7 +292,7 @@ class CheckTrials(CellTrials):
                     found = checked_record(cell, log, float(means.max()))
             except UnbanditError as refusal:  # no answer is no confident wrong one, but no verdict either
                 found = Check("not checked", reason=str(refusal))
-            texts = (described_design(cell, means, design), found.verdict, found.reason)
+            texts = (described_design(cell, means, design), verdict_of(found), found.reason)
             ratio = log_ratio(cell, log, means, design) if run % 4 < 2 else None  # half of them are enough for a bound
             rows.append((task.cell, run, *texts, found.p_value, ratio))
         schema = {
@@ -298,6 +301,12 @@ class CheckTrials(CellTrials):
             **dict.fromkeys(("p_value", "log_ratio"), pl.Float64),
         }
         return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def verdict_of(check: Check) -> str:
+    """Return a check's verdict, or that it warns of drift alone."""
+    warned = any(each.name == MOVED and each.tail <= ALARM for each in check.statistics)
+    return DRIFTED if check.verdict == "fits" and warned else check.verdict
 
 
 def described_design(cell: CheckCell, means: Floats, design: str) -> str:
@@ -328,7 +337,7 @@ class CheckMetrics:
 
 def check_metrics(cell: CheckCell, rows: pl.DataFrame) -> CheckMetrics:
     """Return the metrics of a cell."""
-    flags, designs = rows["verdict"] == "does not fit", dict.fromkeys(rows["design"].to_list())
+    flags, designs = rows["verdict"].is_in(("does not fit", DRIFTED)), dict.fromkeys(rows["design"].to_list())
     parts = {
         design: share(float(flags.filter(rows["design"] == design).sum()), float((rows["design"] == design).sum()))
         for design in designs

@@ -222,8 +222,8 @@ def estimate(
             say_open_best(each, record.arms)
     used = assumed.model_copy(update=answer.changed)
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
-    found = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
-    misfits, said = said_of(found, used)
+    found, drifts = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
+    misfits, said = said_of(found, used, drifts)
     warnings = [*misfits, *guessed, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
@@ -384,8 +384,8 @@ def posterior(
         found, _ = infer_request(request, record, request.horizons.tolist(), believed, number, seed, **work)
     numbers = {name: values[None] for name, values in found.moments().items()}
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
-    fit = checked(request, check, numbers, [found], seed, threads)
-    misfits, _ = said_of(fit, fitted)
+    fit, drifts = checked(request, check, numbers, [found], seed, threads)
+    misfits, _ = said_of(fit, fitted, drifts)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
     warnings = [*misfits, *guessed, *late_arms(request), *warnings]
     for notice in warnings:

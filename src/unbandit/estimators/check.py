@@ -10,21 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, IndexRule, RecentIndexRule
-from unbandit.errors import Notice
+from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, not_checked, short_name
-from unbandit.formatting import capitalise, short_numbers
+from unbandit.formatting import capitalise, quoted, short_numbers
 from unbandit.log import ActionLog
 from unbandit.progress import current_work, interruptible
 
 if TYPE_CHECKING:
     from unbandit.inference import Posterior
+    from unbandit.inference.predictive import ArmDrift
 
 
 SWITCH = "UNBANDIT_CHECK"  # the environment variable that turns checks off where none was asked for
 
 NOT_WANTED = "No check was asked for."
+POSSIBLE = 0.05  # probability at which drift is a possible cause where the rule does not fit
 NEXT = "Next: `check` tries every rule with a closed form on this log, `identify` also rules that choose at random."
 SELDOM_TOLD_APART = (
     "But simulations seldom distinguish one index rule from another: `check` shows which others fit too, and what they "
@@ -40,8 +42,19 @@ def wanted(check: bool | None) -> bool:
 def checked(
     request: Request, check: bool | None, numbers: Mapping[str, NDArray[np.float64]], posteriors: Sequence[Posterior],
     seed: int = 0, threads: int | None = None,
+) -> tuple[Check, list[ArmDrift]]:  # fmt: skip
+    """Check a request's rule against its log, as far as that is possible, at the means that were answered.
+
+    Beside the check comes what each demonstration shows of drift.
+    """
+    drifts: list[ArmDrift] = []
+    return _checked(request, check, numbers, posteriors, seed, threads, drifts), drifts
+
+
+def _checked(
+    request: Request, check: bool | None, numbers: Mapping[str, NDArray[np.float64]], posteriors: Sequence[Posterior],
+    seed: int, threads: int | None, drifts: list[ArmDrift],
 ) -> Check:  # fmt: skip
-    """Check a request's rule against its log, as far as that is possible, at the means that were answered."""
     if not wanted(check):
         return not_checked(NOT_WANTED)
     if reason := _obstacle(request):
@@ -73,7 +86,7 @@ def checked(
             return check_log(
                 log, request.rule, request.noise, request.horizons.tolist(), answered,
                 noise_known=request.noise_known, seed=seed, threads=threads, part=part,
-                availability=request.availability,
+                availability=request.availability, drifts=drifts,
             )  # fmt: skip
 
     return interruptible(check_by_demonstration)
@@ -105,24 +118,56 @@ def _obstacle(request: Request) -> str | None:
     return None
 
 
-def said_of(check: Check, rule: Demonstrator) -> tuple[list[Notice], list[Notice]]:
-    """Return the warnings and notes that a check gives rise to."""
+def said_of(
+    check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift] = ()
+) -> tuple[list[Notice], list[Notice]]:  # fmt: skip
+    """Return the warnings and notes that a check, and what it saw of drift, give rise to."""
     if check.verdict == "does not fit":
-        return [Notice("does-not-fit", _misfit(check, rule), count=len(check.failed))], []
+        return [Notice("does-not-fit", _misfit(check, rule, drifts), count=len(check.failed))], []
     if check.verdict == "not checked":
         said = Notice("not-checked", f"Not checked whether the rule fits. {check.reason}")
         return [], [] if check.reason == NOT_WANTED else [said]
+    from unbandit.inference.predictive import ALARM, DRIFT  # loaded by the check
+
+    warnings = _drifted(drifts)
+    seen = check.checked == 1 and any(each.name == DRIFT and each.tail <= ALARM for each in check.statistics)
+    nothing = "nothing else" if warnings or seen else "nothing"
     looks = f"the log looks like one that {short_numbers(str(rule))} made"
     if check.failed:
         looks = f"taken together, the demonstrations look like those of {short_numbers(str(rule))}"
-    stands = "" if check.failed else f"; nothing stands out beside {check.simulations} simulations of it"
+    stands = "" if check.failed else f"; {nothing} stands out beside {check.simulations} simulations of it"
     one_by_one = any(each.name == ONE_BY_ONE for each in check.statistics)
     only_simulated = isinstance(rule, IndexRule | RecentIndexRule) and not one_by_one
     parts = [f"Checked: {looks}{stands}.", check.reason or "", SELDOM_TOLD_APART if only_simulated else ""]
-    return [], [Notice("fits", " ".join(filter(None, parts)))]
+    return warnings, [Notice("fits", " ".join(filter(None, parts)))]
 
 
-def _misfit(check: Check, rule: Demonstrator) -> str:
+def _drifted(drifts: Sequence[ArmDrift]) -> list[Notice]:
+    """Warn of drift: of several demonstrations, if more show it than would by chance."""
+    from unbandit.inference.predictive import is_alarm
+
+    found = sorted((each for each in drifts if each.drifted), key=lambda each: -each.distance)
+    if not is_alarm(len(found), len(drifts)):
+        return []
+    first, number = found[0], len(drifts)
+    several = f"{len(found):,} of {number:,} demonstrations show drift. " if number > 1 else ""
+    where = f" in demonstration {quoted(first.demonstration)}" if number > 1 else ""
+    text = (
+        f"{several}Arm {quoted(first.arm)} drifted{where}: {first.said}. Without drift a gap moves so much in "
+        f"{first.p_value:.2g} of the simulations. The estimates average over it: do not rely on them. "
+        f"{_by_stretch(first, number)}"
+    )
+    which, count = (first.demonstration, len(found)) if number > 1 else (None, None)
+    return [Notice("drift", text, first.round + 1, first.arm, which, count)]
+
+
+def _by_stretch(drift: ArmDrift, demonstrations: int) -> str:
+    """Say how to see the estimates by stretch, which are of one demonstration."""
+    chosen = f" and {option('demonstration', drift.demonstration)}" if demonstrations > 1 else ""
+    return f"Add {option('windows', 4)}{chosen} to see the estimates stretch by stretch."
+
+
+def _misfit(check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift]) -> str:
     """Say that a rule does not fit, what looks different, and what would fit."""
     parts = [
         f"The log does not look like one that {short_numbers(str(rule))} made ({check.chance}).",
@@ -131,5 +176,10 @@ def _misfit(check: Check, rule: Demonstrator) -> str:
     parts.append("Do not rely on these numbers: they hold only if the rule and its parameters are right.")
     if check.instead:
         parts.append(f"More probable: {'; '.join(map(short_name, check.instead[:3]))}.")
+    moved = [each for each in drifts if each.demonstration in check.failed and each.p_value <= POSSIBLE]
+    if moved:
+        first = max(moved, key=lambda each: each.distance)
+        where = f" in demonstration {quoted(first.demonstration)}" if len(drifts) > 1 else ""
+        parts.append(f"Perhaps arm {quoted(first.arm)} drifted{where}: {first.said}. {_by_stretch(first, len(drifts))}")
     parts.append(NEXT)
     return " ".join(filter(None, parts))

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from unbandit.estimators.arguments import as_log, as_record, is_thinned, known_m
 from unbandit.estimators.procedures import Answer, Request, compare, quantile
 from unbandit.formatting import interval, number, quoted
 from unbandit.inference.check import AnsweredMeans
+from unbandit.inference.predictive import ALARM, best_moved
 from unbandit.log import ActionLog
 from unbandit.log.partial import PartialLog
 from unbandit.log.tallies import Record
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIMULATIONS = 399  # of the rule, without drift
-ALARM = 0.005  # at this probability or a smaller one an arm has drifted
 ROUNDS_PER_ARM = 10  # that a stretch must have
 MOST_SIMULATED_ROUNDS = 20_000_000
 NOT_WANTED = ("pool", "kept", "availability", "starting_pulls", "resamples", "seed", "prior", "particles", "constant")
@@ -324,7 +323,7 @@ def _furthest(
     of_best = (read.high if fell else read.low)[before, 0, best]
     earlier, later = (read.low, read.high) if fell else (read.high, read.low)
     limits = float(earlier[before][at] - of_best), float(later[after][at])
-    moved = best if _best_moved(shifts[int(pair), 0], int(arm)) else int(arm)
+    moved = best if best_moved(shifts[int(pair), 0], int(arm)) else int(arm)
     return Drift(
         whole.arms[moved], whole.arms[int(arm)], whole.arms[best], before, after, *limits, float(distances.max()),
         chance,
@@ -391,12 +390,3 @@ def _compared(read: _Readings) -> tuple[Numbers, Numbers]:
         shifts[at][~np.isfinite(shifts[at])] = 0.0
         distances[at] = np.where(np.isfinite(far) & (far > 0), far, -np.inf)
     return shifts, distances
-
-
-def _best_moved(shifts: Numbers, furthest: int) -> bool:
-    """Return whether it was the best arm that moved: if most others moved alike against it, rather than one alone.
-
-    Shifts are against the best arm, whose own is 0. Of two arms it cannot be said which one moved.
-    """
-    usual = median(shifts.tolist())
-    return shifts.size > 2 and abs(usual) > abs(float(shifts[furthest]) - usual)

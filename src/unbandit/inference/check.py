@@ -4,16 +4,17 @@ Three tests share the probability of a false alarm. One *simulates* the rule at 
 statistics of the record (`predictive`): it notices whatever is out of the ordinary, for every rule. The others
 *predict* the decisions one by one (`decisions`) and look for what other rules would do instead (`rivals`): they tell
 close kin apart, for index rules with normal rewards. A rule that chooses at random is compared with index rules, and
-with choices that depend on no reward.
+with choices that depend on no reward. Beside the verdict, the same simulations show whether an arm's value drifted
+(`predictive`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ from unbandit.inference.decisions import (
 )
 from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import systematic
-from unbandit.inference.predictive import compare, statistics_of, wordings
+from unbandit.inference.predictive import ArmDrift, compare, drift_of, shows_drift, statistics_of, wordings
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
 from unbandit.inference.rivals import (
     NEARLY_AS_PROBABLE,
@@ -44,6 +45,7 @@ from unbandit.inference.rivals import (
     UNIFORM,
     Odds,
     Rival,
+    odds_of_chance,
     odds_of_rivals,
     predicts,
     random_choices,
@@ -126,12 +128,13 @@ def check_log(
     log: ActionLog, rule: Demonstrator, noise: Noise, horizons: Sequence[int],
     answered: Callable[[int], AnsweredMeans | None] | None, *, noise_known: bool = True, seed: int = 0,
     threads: int | None = None, part: PartialLog | ThinnedLog | None = None,
-    availability: Availability | None = None, alone: bool = True,
+    availability: Availability | None = None, alone: bool = True, drifts: list[ArmDrift] | None = None,
 ) -> Check:  # fmt: skip
     """Check every demonstration, or of many some, and summarise; `answered` returns what was answered for one.
 
     Where the log has the rows of part of a run, that `part` is simulated too. A rule that is not `alone` is weighed
-    against others elsewhere: that it is not compared with them here is not worth a word.
+    against others elsewhere: that it is not compared with them here is not worth a word. `drifts` is filled in with
+    what each demonstration shows of drift, where it can show any.
     """
     several, played = len(log), np.flatnonzero(log.lengths)
     if not played.size:
@@ -148,6 +151,8 @@ def check_log(
             alone,
         )  # fmt: skip
         checked.append(request.in_any_convention())
+        if drifts is not None:
+            drifts += request.drifts
     if several == 1:
         return checked[0]
     return check_together(checked, [log.demonstrations[which] for which in chosen], several)
@@ -204,13 +209,16 @@ class _Request:
     )
     availability: Availability | None = None  # of arms that were not there in all rounds
     alone: bool = True
+    drifts: list[ArmDrift] = field(default_factory=list)  # filled in: what the log shows of drift, if anything
 
     def in_any_convention(self) -> Check:
         """Check the rule; where it does not fit, also as other implementations play it."""
         first = self.check()
         for other in self.rule.conventions(self.noise) if first.verdict == "does not fit" else ():
-            again = replace(self, rule=other).check()
+            asked = replace(self, rule=other, drifts=[])
+            again = asked.check()
             if again.verdict == "fits":
+                self.drifts[:] = asked.drifts
                 return replace(again, reason=" ".join(filter(None, (f"It fits as {other}.", again.reason))))
         return first
 
@@ -263,7 +271,11 @@ class _Request:
             means = self._means(rule, noise, decided)
         except InferenceError as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())
-        statistics, by_simulation, number = self._simulated(rule, noise, means, rounds)
+        own, played = self.log.demonstration(0)[:rounds], self._simulated(rule, noise, means, rounds)
+        statistics, by_simulation = compare(
+            statistics_of(own[None], arms), statistics_of(played, arms), wordings(arms, rounds)
+        )
+        drift = self._drift(rule, noise, own, played)
         if rounds < length:
             notes.append(f"Simulations cover the first {rounds:,} of {length:,} rounds.")
         if aimed is not None and decided is None:
@@ -277,13 +289,18 @@ class _Request:
                 odds = self._odds(rule, noise, means) if obstacle is None else None
                 if odds is None and self.alone and by_simulation > DOES_NOT_FIT:
                     notes.append(f"Not compared with index rules such as UCB1, because {obstacle or NO_PROBABILITY}.")
+            elif isinstance(rule, IndexRule) and not forgets and self._obstacle_to_odds(rule, late) is None:
+                try:
+                    odds = self._odds(rule, noise, means)
+                except InferenceError as refusal:
+                    return self._verdict(0.0, capitalise(str(refusal)), statistics, SIMULATIONS)
             if odds is None:
                 reason = _said(by_simulation, _furthest(statistics), notes)
-                return self._verdict(by_simulation, reason, statistics, number)
+                return self._verdict(by_simulation, reason, (*statistics, *drift), SIMULATIONS)
             by_odds, value = odds.p_value / BY_CHANCE["evidence"], by_simulation / BY_CHANCE["simulations"]
             reason = _more_probable(odds) if by_odds < value else _furthest(statistics)
             value = min(by_odds, value)
-            return self._verdict(value, _said(value, reason, notes), statistics, number, odds.names)
+            return self._verdict(value, _said(value, reason, notes), statistics, SIMULATIONS, odds.names)
         values = {
             "decisions": decided.p_value, "evidence": decided.by_evidence,
             "simulations": math.inf if by_simulation is None else by_simulation,
@@ -293,7 +310,7 @@ class _Request:
         if decided.number < length:
             notes.append(f"The first {decided.number:,} decisions were predicted one by one.")
         reason = _furthest(statistics) if test == "simulations" else decided.reason()
-        return self._verdict(value, _said(value, reason, notes), statistics, number, decided.instead())
+        return self._verdict(value, _said(value, reason, notes), (*statistics, *drift), SIMULATIONS, decided.instead())
 
     def _verdict(
         self, value: float, reason: str | None, statistics: tuple[Statistic, ...], simulations: int = 0,
@@ -381,8 +398,8 @@ class _Request:
         tested, length = residuals(decisions, (first, second), every), int(self.log.lengths[0])
         return _Decided(decisions, (first, second), every, weights, tested, self._decided(), length, self.seed)
 
-    def _obstacle_to_odds(self, rule: RandomisedRule, late: bool) -> str | None:
-        """Return why a rule is not compared with index rules; None where it is."""
+    def _obstacle_to_odds(self, rule: RandomisedRule | IndexRule, late: bool) -> str | None:
+        """Return why a rule is not compared with others by the probability of the log; None where it is."""
         arms, length = len(self.log.arms), int(self.log.lengths[0])
         obstacles = {
             "rounds are missing from the log": self.part is not None,
@@ -395,8 +412,8 @@ class _Request:
         }
         return next((why for why, holds in obstacles.items() if holds), None)
 
-    def _odds(self, rule: RandomisedRule, noise: Noise, means: NDArray[np.float64]) -> Odds | None:
-        """Compare a rule that chooses at random with index rules; None where its own probability is not known.
+    def _odds(self, rule: RandomisedRule | IndexRule, noise: Noise, means: NDArray[np.float64]) -> Odds | None:
+        """Compare a rule with others by the probability of the log; None where its own is not known.
 
         Its own prior is around the means that were found, and wide: it has the benefit of the doubt.
         """
@@ -405,8 +422,10 @@ class _Request:
         if isinstance(prior, NormalPrior):
             prior = NormalPrior(prior.mean, max(prior.deviation, 2 * float(means.std())))
         start, threads = self.log.select(0, decided), checks.threads(self.threads)
-        given = start, rule, noise, prior, self.horizon, self._seed(3), threads
-        return odds_of_rivals(*given, there=self.availability)
+        given = noise, prior, self.horizon, self._seed(3), threads, self.availability
+        return (
+            odds_of_chance(start, rule, *given) if isinstance(rule, IndexRule) else odds_of_rivals(start, rule, *given)
+        )
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
@@ -427,9 +446,8 @@ class _Request:
 
     def _simulated(
         self, rule: Demonstrator, noise: Noise, means: NDArray[np.float64], rounds: int
-    ) -> tuple[tuple[Statistic, ...], float | None, int]:
-        """Simulate the rule and compare; return the statistics, the probability, and how many simulations."""
-        arms, actions = len(self.log.arms), self.log.demonstration(0)[:rounds]
+    ) -> NDArray[Any]:  # fmt: skip
+        """Simulate the rule, and return of every run what the log has of its own."""
         played = rule.demonstrate_at(
             means,
             noise,
@@ -439,13 +457,25 @@ class _Request:
             threads=self.threads,
             availability=self.availability,
         )
-        if self.part is not None:
-            part, which = self.part
-            played = part.rows_of(which, played)
-        statistics, value = compare(
-            statistics_of(actions[None], arms), statistics_of(played, arms), wordings(arms, rounds)
-        )
-        return statistics, value, SIMULATIONS
+        if self.part is None:
+            return played
+        part, which = self.part
+        return part.rows_of(which, played)
+
+    def _drift(
+        self, rule: Demonstrator, noise: Noise, own: NDArray[Any], played: NDArray[Any]
+    ) -> tuple[Statistic, ...]:  # fmt: skip
+        """Look for drift in whole runs of arms that were all there, with rewards whose noise is known; fill it in."""
+        told = self.found is not None and (self.noise_known or isinstance(noise, Bernoulli))
+        whole = self.part is None and self.availability is None
+        if not (told and whole and isinstance(rule, IndexRule) and shows_drift(rule, len(self.log.arms))):
+            return ()
+        name = self.log.demonstrations[0]
+        found = drift_of(own, played, rule, self.horizon, noise.deviation, self.log.arms, name)
+        if found is None:
+            return ()
+        self.drifts.append(found[0])
+        return found[1:]
 
 
 @dataclass(frozen=True, eq=False)

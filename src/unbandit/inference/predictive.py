@@ -3,20 +3,45 @@
 Arms are compared by rank, the most-pulled first: which arm it is, the simulations know from the record. All statistics
 together are judged by the one furthest from the simulated ones, in their standard deviations. How far out the furthest
 one of a record lies is itself simulated, so looking at many statistics raises no more false alarms.
+
+The same simulations show whether an arm's value drifted. Where a rule's index is the sample mean plus an offset, a log
+shows differences between sample means again and again. When an arm's turn comes, its index has just met the others':
+the difference is that of the offsets. When an arm is pulled, its index is no smaller than the other's: the difference
+has a limit. A mean of `n` rewards and that of all `N` differ by noise of variance `sigma^2 (1/n - 1/N)`, so what is
+known at some moment and what is known at the end are apart by
+
+    z = (d_moment - d_end) / (sigma sqrt(1/n_i - 1/N_i + 1/n_b - 1/N_b)),
+
+as long as nothing drifts. The furthest of all arms and moments is compared with that of simulations of the rule.
 """
 
+from __future__ import annotations
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, IndexRule
 from unbandit.fit import Statistic, Wording
-from unbandit.formatting import ordinal
+from unbandit.formatting import ordinal, quoted
+from unbandit.kernels.formula import meaning
 
 MOST_RANKS = 5  # with more arms than this, not all ranks are compared
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the record, at which pulls are compared
+ALARM = 0.005  # at this probability or a smaller one an arm has drifted
+DRIFT = "drift"  # the statistic of a check
+EIGHTHS = np.arange(1, 8) / 8  # of a log: the moments that are compared with its end
+MOST_ARMS = 100  # in which drift is looked for
 
+Numbers = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 Values = Mapping[str, NDArray[np.float64]]  # each statistic's values, one per run
 
 
@@ -125,3 +150,257 @@ def compare(
         replace(Statistic(name, *values), wording=said.get(name)) for name, values in zip(names, columns, strict=True)
     ]
     return tuple(sorted(statistics, key=lambda each: -each.distance)), probability
+
+
+# Drift
+
+
+class ArmDrift(NamedTuple):
+    """How much the gap of an arm to the best one moved between a moment and the end of a log, where it moved most.
+
+    Gaps are those of the averages since the log began. Of one that is only limited, `at_moment` or `at_end` is the
+    limit; `moment_is` and `end_is` say so.
+    """
+
+    demonstration: str
+    arm: str
+    shown_by: str  # the arm whose gap moved: the same or, if most others moved alike, the one that did most
+    best: str
+    round: int  # the last one before the moment
+    at_moment: float
+    at_end: float
+    moment_is: str  # "about", "at least", "at most"
+    end_is: str
+    distance: float  # in standard deviations
+    p_value: float  # of simulations without drift, the share that differ as much
+
+    @property
+    def drifted(self) -> bool:
+        """Return whether the gap moved by more than chance makes it."""
+        return self.p_value <= ALARM
+
+    @property
+    def said(self) -> str:
+        """Say what was seen, to follow a colon."""
+        who = "it" if self.arm == self.shown_by else f"others moved alike against it, and {quoted(self.shown_by)}"
+        moment, end = _below(self.at_moment, self.moment_is), _below(self.at_end, self.end_is)
+        return (
+            f"by its average since the log began, {who} was {moment} {quoted(self.best)} after round {self.round:,}, "
+            f"and {end} at the end, {self.distance:.1f} standard deviations apart"
+        )
+
+
+def shows_drift(rule: Demonstrator, arms: int) -> bool:
+    """Return whether drift shows in a rule's choices: in those of an index that is the mean plus an offset."""
+    return isinstance(rule, IndexRule) and rule.shifts and not rule.is_late and arms <= MOST_ARMS
+
+
+def drift_of(
+    actions: NDArray[np.integer], simulated: NDArray[np.integer], rule: IndexRule, horizon: int, deviation: float,
+    arms: tuple[str, ...], demonstration: str,
+) -> tuple[ArmDrift, Statistic] | None:  # fmt: skip
+    """Return where a record's gaps moved most, and its place among simulations; None where no gap shows twice."""
+    moved = _moved(np.vstack([actions[None], simulated]), len(arms), rule.for_arms(len(arms)), horizon, deviation)
+    furthest = moved.distances.max(axis=(0, 1, 3))
+    if furthest[0] == 0.0:
+        return None
+    own, others = float(furthest[0]), furthest[1:]
+    chance = float((furthest >= own * (1 - 1e-9)).mean())
+    own_distances = moved.distances[:, :, 0]
+    kind, at, arm = (int(each) for each in np.unravel_index(own_distances.argmax(), own_distances.shape))
+    best, (moment, end) = int(moved.best[0]), KINDS[kind]
+    per_arm = own_distances[:, at].argmax(axis=0)[None]
+    shifts = np.take_along_axis(moved.shifts[:, at, 0], per_arm, axis=0)[0]
+    is_best = best_moved(shifts, arm)
+    values = float(moved.at_moment[kind, at, 0, arm]), float(moved.at_end[kind, at, 0, arm])
+    grew = values[1] > values[0]
+    round = int(moved.moments[at])
+    found = ArmDrift(
+        demonstration, arms[best if is_best else arm], arms[arm], arms[best], round, *values,
+        _kind(moment, least=not grew), _kind(end, least=grew), own, chance,
+    )  # fmt: skip
+    low, middle, high = np.quantile(others, (0.0, 0.5, 0.975)).tolist()
+    spread = float(others.std())
+    wording = Wording(
+        f"largest change of a gap (of arm {quoted(arms[arm])}, after round {round:,}), in standard deviations",
+        f"The gap of arm {quoted(arms[arm])} changes by", "with this rule it would by", "standard deviation",
+    )  # fmt: skip
+    far = abs(own - float(others.mean())) / spread if spread > 0 else 0.0
+    return found, Statistic(DRIFT, own, low, middle, high, chance, far, wording)
+
+
+def best_moved(shifts: Numbers, furthest: int) -> bool:
+    """Return whether it was the best arm that moved: if most others moved alike against it, rather than one alone.
+
+    Shifts are against the best arm, whose own is 0. Of two arms it cannot be said which one moved.
+    """
+    usual = median(shifts.tolist())
+    return shifts.size > 2 and abs(usual) > abs(float(shifts[furthest]) - usual)
+
+
+POINT, LIMIT = "about", "limit"
+KINDS = ((POINT, POINT), (POINT, LIMIT), (LIMIT, POINT))  # what is known at the moment, and at the end
+
+
+def _kind(known: str, *, least: bool) -> str:
+    return known if known == POINT else "at least" if least else "at most"
+
+
+def _below(gap: float, kind: str) -> str:
+    """Write a gap or a limit of it: by how much an arm is below another, or above it."""
+    if gap < 0:
+        return f"{ {'at least': 'at most', 'at most': 'at least'}.get(kind, kind) } {-gap:.3g} above"
+    return f"{kind} {gap:.3g} below"
+
+
+def is_alarm(drifted: int, tested: int) -> bool:
+    """Return whether so many of some demonstrations drifted, at `ALARM` each, as hardly ever would by chance."""
+    fewer = (math.comb(tested, k) * ALARM**k * (1 - ALARM) ** (tested - k) for k in range(drifted))
+    return drifted > 0 and 1.0 - math.fsum(fewer) <= ALARM * (1 + 1e-9)
+
+
+class _Moved(NamedTuple):
+    """What is known of gaps to the best arm at some moments and at the end: (kinds, moments, runs, arms).
+
+    A distance is 0 where the two do not contradict each other.
+    """
+
+    moments: Counts  # the last round of each
+    best: Counts  # of each run
+    at_moment: Numbers
+    at_end: Numbers
+    shifts: Numbers
+    distances: Numbers
+
+
+class _Known(NamedTuple):
+    """A gap between sample means, in favour of the best arm, and after how many pulls: (runs, arms), NaN for none."""
+
+    gap: Numbers
+    pulls: Counts
+    of_best: Counts
+
+
+class _Turns:
+    """The turns of every arm in several runs: rounds without a change."""
+
+    def __init__(self, actions: NDArray[np.integer], arms: int) -> None:
+        runs, self.length = actions.shape
+        starts = np.ones(actions.shape, np.bool_)
+        starts[:, 1:] = actions[:, 1:] != actions[:, :-1]
+        row, at = np.nonzero(starts)
+        places = (row * arms + actions[row, at]) * self.length + at  # in order of runs, arms and rounds
+        order = np.argsort(places, kind="stable")
+        self.lengths = np.diff(row * self.length + at, append=actions.size)[order]
+        self.places = places[order]
+        self.before = np.cumsum(self.lengths) - self.lengths
+        self.first = np.searchsorted(self.places, np.arange(runs * arms) * self.length)
+        self.base = np.append(self.before, actions.size)[self.first]
+
+    def last(self, own: Counts, before: Counts | int) -> tuple[Counts, Counts, Counts, Marks]:
+        """Return the last turn of arms that began before some rounds: its start, the pulls before, its length.
+
+        Arms are numbered through all runs; the last array says which had a turn.
+        """
+        which = np.searchsorted(self.places, own * self.length + before) - 1
+        had = which >= self.first[own]
+        which = np.maximum(which, 0)
+        start = self.places[which] - own * self.length
+        return start, self.before[which] - self.base[own], np.minimum(self.lengths[which], before - start), had
+
+    def pulls(self, own: Counts, before: Counts | int) -> Counts:
+        """Return how often arms were pulled before some rounds."""
+        _, earlier, length, had = self.last(own, before)
+        return np.where(had, earlier + length, 0)
+
+
+class _Seen(NamedTuple):
+    """What runs show of every gap before some round: one that was met, and a limit of it, (runs, arms)."""
+
+    met: _Known
+    started: Counts  # the round of the meeting
+    limit: _Known
+    is_least: Marks  # whether the limit is the least gap, as where the best arm was pulled later
+
+
+def _moved(actions: NDArray[np.integer], arms: int, rule: IndexRule, horizon: int, deviation: float) -> _Moved:
+    """Compare every moment with the end of the runs."""
+    runs, length = actions.shape
+    moments, turns = np.round(EIGHTHS * length).astype(np.int64), _Turns(actions, arms)
+    every = np.arange(runs * arms).reshape(runs, arms)
+    best = turns.pulls(every, length).argmax(axis=1)
+    tops = np.broadcast_to(every[np.arange(runs), best][:, None], every.shape)
+    *earlier, last = (_seen(turns, every, tops, int(moment), rule, horizon) for moment in [*moments, length])
+    at_moment, at_end, shifts, distances = np.zeros((4, len(KINDS), moments.size, runs, arms))
+    for at, seen in enumerate(earlier):
+        pairs = (seen.met, last.met), (seen.met, last.limit), (seen.limit, last.met)
+        for kind, (known, later) in enumerate(pairs):
+            shift, far = _apart(known, later, deviation)
+            contradicts = (seen.started != last.started, (shift < 0) == last.is_least, (shift > 0) == seen.is_least)
+            counts = np.isfinite(far) & contradicts[kind]
+            at_moment[kind, at], at_end[kind, at] = known.gap, later.gap
+            shifts[kind, at], distances[kind, at] = np.where(counts, shift, 0.0), np.where(counts, far, 0.0)
+    return _Moved(moments, best, at_moment, at_end, shifts, distances)
+
+
+def _apart(known: _Known, later: _Known, deviation: float) -> tuple[Numbers, Numbers]:
+    """Return how much a gap fell, and that in standard deviations; NaN where no reward came in between."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own, of_best = 1 / known.pulls - 1 / later.pulls, 1 / known.of_best - 1 / later.of_best
+        variance = np.where((own >= 0) & (of_best >= 0) & (own + of_best > 0), own + of_best, np.nan)
+        shift = known.gap - later.gap
+        return shift, np.abs(shift) / (deviation * np.sqrt(variance))
+
+
+def _seen(turns: _Turns, every: Counts, tops: Counts, before: int, rule: IndexRule, horizon: int) -> _Seen:
+    """Read all gaps to the best arm, which has the most pulls of the whole run, before a round."""
+    (start, earlier, length, had), (top_start, top_earlier, top_length, top_had) = (
+        turns.last(arm, before) for arm in (every, tops)
+    )
+    both, is_less = had & top_had, earlier + length <= top_earlier + top_length
+    # the turn of the arm that has fewer pulls: its index had just met the other's
+    begun, pulls = np.where(is_less, start, top_start), np.where(is_less, earlier, top_earlier)
+    met = _known(turns, every, tops, is_less, begun, pulls, both, rule, horizon)
+    # the latest pull of either: its index was no smaller
+    own_end, top_end = start + length - 1, top_start + top_length - 1
+    is_own = own_end > top_end
+    at, pulls = np.where(is_own, own_end, top_end), np.where(is_own, earlier + length, top_earlier + top_length) - 1
+    limit = _known(turns, every, tops, is_own, at, pulls, both, rule, horizon)
+    return _Seen(met, begun, limit, ~is_own)
+
+
+def _known(
+    turns: _Turns, every: Counts, tops: Counts, is_own: Marks, at: Counts, pulls: Counts, usable: Marks,
+    rule: IndexRule, horizon: int,
+) -> _Known:  # fmt: skip
+    """Return the gaps at which indices are equal before round `at + 1`, in which one of the two arms is pulled.
+
+    That is the arm itself where `is_own`, else the best one; it has so many `pulls` by then.
+    """
+    other = turns.pulls(np.where(is_own, tops, every), at)
+    usable = usable & (every != tops) & (at >= rule.initial * every.shape[1]) & (pulls > 0) & (other > 0)
+    own, of_best = np.where(is_own, pulls, other), np.where(is_own, other, pulls)
+    gap = np.full(every.shape, np.nan)
+    gap[usable] = np.subtract(*_offsets(rule, horizon, np.stack([own[usable], of_best[usable]]), at[usable] + 1))
+    return _Known(gap, own, of_best)
+
+
+def _offsets(rule: IndexRule, horizon: int, pulls: Counts, rounds: Counts) -> Numbers:
+    """Return by how much indices are above sample means."""
+    if isinstance(rule, AdditiveIndexRule):
+        return np.asarray(rule.width(np.arange(1.0, pulls.max(initial=1) + 1), horizon)[pulls - 1])
+    rounds = np.broadcast_to(rounds if rule.uses_round else 1, pulls.shape)
+    most = int(rounds.max(initial=0)) + 1
+    pairs, places = np.unique(pulls * most + rounds, return_inverse=True)
+    given: Any = rule.parameters(horizon)
+    formula = meaning(given)["index_value"]
+    numbers = SimpleNamespace(**{name: float(given[name]) for name in given.dtype.names})
+
+    def offset(pulls: int, round: int) -> float:
+        try:
+            return float(formula(numbers, 0.0, pulls, round))
+        except (ArithmeticError, ValueError):  # where compiled code goes on with NaN
+            return math.nan
+
+    values = [offset(pair // most, pair % most) for pair in pairs.tolist()]
+    return np.asarray(values, np.float64)[places].reshape(pulls.shape)

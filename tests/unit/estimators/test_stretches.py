@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unbandit import SAE, UCB, UCB1, ActionLog, Instance, NotIdentifiable, ParameterError, estimate, report, stretches
-from unbandit.estimators.stretches import _below, _best_moved
+from unbandit.estimators.stretches import _below
 
 ARMS = ("a", "b", "c", "d")
 MEANS = (1.0, 0.7, 0.4, 0.0)
@@ -128,9 +128,3 @@ def test_the_alarm_quotes_two_limits_that_contradict_each_other():
     assert f"at most {furthest.limit_after:.4g} below" in notice.message
     assert notice.message.index("at least") < notice.message.index("at most")
     assert _below(-0.2, is_least=True) == "at most 0.2 above"
-
-
-def test_the_best_arm_moved_where_most_others_moved_alike():
-    assert _best_moved(np.array([0.0, 0.5, 0.45, 0.4]), 1)
-    assert not _best_moved(np.array([0.0, 0.5, 0.0, 0.0]), 1)  # an arm of which too little is known is not the one
-    assert not _best_moved(np.array([0.0, 0.5]), 1)

@@ -1,0 +1,163 @@
+"""Drift as the check of an ordinary estimate notices it: the statistic, the warning, and where there is neither."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import unbandit as ub
+from unbandit.demonstrators import IndexRule, parse_rule
+from unbandit.inference.predictive import ALARM, DRIFT, _moved, _offsets, best_moved, is_alarm
+
+ARMS = ("a", "b", "c")
+BEFORE, FROM_FAR, SWAPPED = (1.0, 0.5, 0.2), (1.0, 0.5, 0.75), (0.2, 0.5, 1.0)
+
+
+def ucb1(before, after, rounds=6_000, seed=5, sigma=0.5):
+    """Play UCB1, in plain Python, on means that change after half of the rounds."""
+    generator, arms = np.random.default_rng(seed), len(before)
+    pulls, sums, actions = np.zeros(arms), np.zeros(arms), []
+    for t in range(rounds):
+        arm = t if t < arms else int(np.argmax(sums / pulls + np.sqrt(2 * np.log(t + 1) / pulls)))
+        pulls[arm] += 1
+        sums[arm] += (before if 2 * t < rounds else after)[arm] + sigma * generator.standard_normal()
+        actions.append(arm)
+    return ub.ActionLog.from_codes(np.array(actions), ARMS[:arms])
+
+
+def codes(answer):
+    return [notice.code for notice in answer.warnings]
+
+
+def statistic(answer):
+    return next((each for each in answer.check.statistics if each.name == DRIFT), None)
+
+
+@pytest.fixture(scope="module")
+def drifting():
+    return ucb1(BEFORE, FROM_FAR)
+
+
+def test_an_ordinary_estimate_warns_of_drift_with_arm_and_rounds(drifting):
+    with pytest.warns(ub.AssumptionWarning, match='Arm "c" drifted'):
+        answer = ub.estimate(drifting, "ucb1", sigma=0.5, check=True)
+    (notice,) = (each for each in answer.warnings if each.code == "drift")
+    assert (notice.arm, notice.demonstration) == ("c", None)
+    assert 2_000 < notice.round < 6_000
+    assert "windows=4" in notice.message
+    assert "do not rely on them" in notice.message
+    assert answer.check.verdict == "fits"
+    assert "nothing else stands out" in answer.notes[-1].message
+    assert statistic(answer).tail <= ALARM
+    assert json.loads(answer.to_json())["warnings"][0]["code"] == "drift"
+    without = ub.estimate(drifting, "ucb1", sigma=0.5, check=False)
+    assert codes(without) == []
+    assert without.to_frame().equals(answer.to_frame())
+
+
+def test_a_still_log_is_not_warned_of():
+    answer = ub.estimate(ucb1(BEFORE, BEFORE), "ucb1", sigma=0.5, check=True)
+    assert codes(answer) == []
+    assert "nothing stands out" in answer.notes[-1].message
+    assert statistic(answer).tail > ALARM
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_a_rule_that_does_not_fit_may_have_drifted():
+    answer = ub.estimate(ucb1(BEFORE, SWAPPED), "ucb1", sigma=0.5, check=True)
+    assert answer.check.verdict == "does not fit"
+    assert codes(answer)[0] == "does-not-fit"
+    assert "drift" not in codes(answer)
+    assert "drifted: by its average since the log began" in answer.warnings[0].message
+    assert "windows=4" in answer.warnings[0].message
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_drift_is_looked_for_only_where_it_shows(drifting):
+    short = ub.ActionLog.from_codes(drifting.actions[:600], ARMS)
+    rows = ub.ActionLog.from_codes(short.actions[np.random.default_rng(1).random(600) < 0.8], ARMS)
+    asked = (
+        (short, "sae:alpha=0.25", {"sigma": 0.5}),
+        (short, "ucb1", {}),  # the noise is not known
+        (short, "ucb1:delay=5", {"sigma": 0.5}),
+        (short, "klucb", {"bernoulli": True, "best_mean": 0.9}),  # gaps depend on the level of the means
+        (short, "ucb1", {"sigma": 0.5, "availability": {"c": (1, 599)}}),
+        (rows, "ucb1", {"sigma": 0.5, "kept": 0.8}),
+    )
+    for log, rule, options in asked:
+        answer = ub.estimate(log, rule, check=True, **options)
+        assert statistic(answer) is None, (rule, options)
+        assert "drift" not in codes(answer)
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_a_posterior_warns_too(drifting):
+    answer = ub.estimate(drifting, "ucb1", sigma=0.5, method="posterior", particles=60, check=True)
+    assert "drift" in codes(answer)
+
+
+def test_several_demonstrations_drift_together():
+    runs = [ucb1(BEFORE, FROM_FAR, seed=seed).actions for seed in (5, 8, 12)]
+    with pytest.warns(ub.AssumptionWarning, match="3 of 3 demonstrations show drift"):
+        answer = ub.estimate(ub.ActionLog.from_codes(np.stack(runs), ARMS), "ucb1", sigma=0.5, check=True)
+    (notice,) = (each for each in answer.warnings if each.code == "drift")
+    assert (notice.arm, notice.count, notice.demonstration) == ("c", 3, "3")
+    assert 'demonstration="3"' in notice.message
+
+
+def test_one_of_several_demonstrations_is_chance():
+    assert is_alarm(1, 1)
+    assert not is_alarm(0, 1)
+    assert not is_alarm(1, 2)
+    assert is_alarm(2, 20)
+
+
+def test_batches_are_simulated_like_the_log():
+    log = ub.UCB1(batch=20).demonstrate(ub.Instance(BEFORE, 0.5, ARMS), 2_000, seed=3)
+    answer = ub.estimate(log, "ucb1:batch=20", sigma=0.5, check=True)
+    assert statistic(answer).tail > ALARM
+
+
+@pytest.mark.parametrize("text", ["ucb:alpha=0.25", "ucb1", "ucb1:clock=pulls", "klucb:noise=gaussian", "moss"])
+def test_offsets_are_those_of_the_index(text):
+    rule = parse_rule(text).for_arms(3)
+    assert isinstance(rule, IndexRule)
+    pulls, rounds = np.array([[1, 5, 70], [2, 9, 300]]), np.array([6, 20, 400])
+    offsets = _offsets(rule, 1_000, pulls, rounds)
+    for row, counts in zip(offsets, pulls, strict=True):
+        expected = [rule.index(0.0, int(n), int(t), 1_000) for n, t in zip(counts, rounds, strict=True)]
+        assert row == pytest.approx(expected)
+
+
+def test_gaps_are_read_where_an_arm_took_its_last_turn(drifting):
+    """Count again, run by run and round by round."""
+    rule, arms, rounds = ub.UCB1(), 3, 800
+    runs = np.stack([drifting.actions[:rounds], ucb1(BEFORE, SWAPPED, rounds=rounds).actions])
+    found = _moved(runs, arms, rule, rounds, 0.5)
+    for run, actions in enumerate(runs):
+        best = int(np.bincount(actions, minlength=arms).argmax())
+        assert found.best[run] == best
+        for at, moment in enumerate(found.moments.tolist()):
+            counts = np.bincount(actions[:moment], minlength=arms)
+            for arm in set(range(arms)) - {best}:
+                fewer = arm if counts[arm] <= counts[best] else best
+                turns = [t for t in range(moment) if actions[t] == fewer and (t == 0 or actions[t - 1] != fewer)]
+                before, round = np.bincount(actions[: turns[-1]], minlength=arms), turns[-1] + 1
+                gap = rule.index(0.0, int(before[arm]), round, rounds) - rule.index(
+                    0.0, int(before[best]), round, rounds
+                )
+                assert found.at_moment[0, at, run, arm] == pytest.approx(gap)
+                last = max(t for t in range(moment) if actions[t] in (arm, best))
+                before, round = np.bincount(actions[:last], minlength=arms), last + 1
+                limit = rule.index(0.0, int(before[arm]), round, rounds) - rule.index(
+                    0.0, int(before[best]), round, rounds
+                )
+                assert found.at_moment[2, at, run, arm] == pytest.approx(limit)
+
+
+def test_the_best_arm_moved_where_most_others_moved_alike():
+    assert best_moved(np.array([0.0, 0.5, 0.45, 0.4]), 1)
+    assert not best_moved(np.array([0.0, 0.5, 0.0, 0.0]), 1)  # an arm of which too little is known is not the one
+    assert not best_moved(np.array([0.0, 0.5]), 1)
