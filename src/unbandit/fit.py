@@ -106,6 +106,7 @@ class Check(Finding):
     instead: tuple[str, ...] = ()
     checked: int = 0  # demonstrations
     failed: tuple[str, ...] = ()  # the names of those that do not fit
+    weighed: bool = False  # whether the log's probability under the rule was compared with that under others
 
     def __repr__(self) -> str:
         made = f", {self.chance}" if self.p_value is not None else ""
@@ -149,6 +150,7 @@ class Check(Finding):
             "instead": list(self.instead),
             "checked": self.checked,
             "failed": list(self.failed),
+            "weighed": self.weighed,
         }
 
     @classmethod

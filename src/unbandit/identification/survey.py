@@ -54,7 +54,7 @@ NONE_FITS = (
 )
 
 ONLY_SIMULATED = (
-    "With rewards of 0 and 1, rules are compared by simulations alone. These seldom tell one index rule from another, "
+    "Rules were compared by simulations alone here. These seldom tell one index rule from another, "
     "so several may fit; each has its usual parameters."
 )
 
@@ -264,7 +264,8 @@ def check(
             rows.append(CheckedRule(candidate.name, chosen, None, found, refusal, evidence))
     order = sorted(rows, key=_place)
     fitting = [row for row in rows if row.check.verdict == "fits"]
-    if isinstance(noise, Bernoulli) and candidates is None and fitting:
+    unweighed = [row for row in fitting if isinstance(row.rule, IndexRule) and not row.check.weighed]
+    if isinstance(noise, Bernoulli) and candidates is None and unweighed:
         notes = [*notes, Notice("only-simulated", ONLY_SIMULATED)]
     if not fitting:
         random = any(row.check.instead[:1] == (RANDOM,) for row in rows)

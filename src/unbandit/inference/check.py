@@ -182,7 +182,7 @@ def check_together(found: Sequence[Check], names: Sequence[str], several: int) -
     verdict: FitVerdict = "fits" if fits else "does not fit"
     return Check(
         verdict, together, worst.simulations, " ".join(parts) or None, worst.statistics,
-        () if fits else worst.instead, number, failed,
+        () if fits else worst.instead, number, failed, all(each.weighed for each in found),
     )  # fmt: skip
 
 
@@ -293,14 +293,15 @@ class _Request:
                 try:
                     odds = self._odds(rule, noise, means)
                 except InferenceError as refusal:
-                    return self._verdict(0.0, capitalise(str(refusal)), statistics, SIMULATIONS)
+                    return replace(self._verdict(0.0, capitalise(str(refusal)), statistics, SIMULATIONS), weighed=True)
             if odds is None:
                 reason = _said(by_simulation, _furthest(statistics), notes)
                 return self._verdict(by_simulation, reason, (*statistics, *drift), SIMULATIONS)
             by_odds, value = odds.p_value / BY_CHANCE["evidence"], by_simulation / BY_CHANCE["simulations"]
             reason = _more_probable(odds) if by_odds < value else _furthest(statistics)
             value = min(by_odds, value)
-            return self._verdict(value, _said(value, reason, notes), statistics, SIMULATIONS, odds.names)
+            found = self._verdict(value, _said(value, reason, notes), (*statistics, *drift), SIMULATIONS, odds.names)
+            return replace(found, weighed=True)
         values = {
             "decisions": decided.p_value, "evidence": decided.by_evidence,
             "simulations": math.inf if by_simulation is None else by_simulation,

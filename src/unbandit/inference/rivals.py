@@ -35,6 +35,7 @@ MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (5
 ROUGHLY = Gaussian(0.5)  # rewards of 0 and 1, as index rules are asked about them
 RIVAL_PARTICLES = 24
 QUICK, THOROUGH, OWN_CLOUDS = 50, 400, 4  # particles and clouds of the rule that is tested
+CHANCE_CLOUDS = 2  # the same of an index rule, with as many particles as usual
 ROOM = 5.0  # nats that the rule may be behind because its means, and its evidence, are not known exactly
 NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival, within which others are named
 
@@ -142,6 +143,34 @@ def _without_rewards(log: ActionLog) -> dict[str, float]:
     return uniform | {name: each.log_evidence for name, each in random_choices(after).items()}
 
 
+def _together(log_evidence: Mapping[str, float]) -> Odds:
+    """Return the log evidence of rivals together, to be compared with a rule's, and the names of the best."""
+    ordered = sorted(log_evidence, key=lambda name: -log_evidence[name])
+    near = [name for name in ordered if log_evidence[name] > log_evidence[ordered[0]] - NEARLY_AS_PROBABLE]
+    names = dict.fromkeys(RANDOM if name.startswith(RANDOM) else name for name in near)
+    return Odds(float(np.logaddexp.reduce([*log_evidence.values()])), tuple(names))
+
+
+def odds_of_chance(
+    log: ActionLog, rule: IndexRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int,
+    there: Availability | None = None,
+) -> Odds:  # fmt: skip
+    """Compare an index rule with choices that depend on no reward, where its decisions cannot be predicted one by one.
+
+    Such a rule leaves nothing to chance but rewards: a log of another rule is mostly impossible under it.
+
+    Raises
+    ------
+    InferenceError
+        If no particle explains the log.
+    """
+    blind, belief = _without_rewards(log), belief_of(prior, len(log.arms), noise, None)
+    odds = _together({name: value - math.log(len(blind)) for name, value in blind.items()})
+    given = log, rule, belief, [horizon], None, CHANCE_CLOUDS, seed, threads
+    own = run_filters(*given, keep_paths=False, there=there).evidences
+    return odds._replace(log_ratio=odds.log_ratio - log_mean(own)[0] - float(np.ptp(own)))
+
+
 def odds_of_rivals(
     log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int,
     there: Availability | None = None,
@@ -176,12 +205,8 @@ def odds_of_rivals(
     by_name = {str(each): value + weight for value, (each, weight) in zip(found, rivals, strict=True)}
     blind = _without_rewards(log)
     by_name |= {name: value + math.log(0.5 / len(blind)) for name, value in blind.items()}
-    shares = np.array([*by_name.values()])
-    together, belief = float(np.logaddexp.reduce(shares)), belief_of(prior, len(log.arms), noise, None)
-    ordered = sorted(by_name, key=lambda name: -by_name[name])
-    near = [name for name in ordered if by_name[name] > shares.max() - NEARLY_AS_PROBABLE]
-    names = dict.fromkeys(RANDOM if name.startswith(RANDOM) else name for name in near)
-    odds, usual = Odds(-math.inf, tuple(names)), (rule, belief, [horizon])
+    together, belief = _together(by_name), belief_of(prior, len(log.arms), noise, None)
+    odds, usual = together._replace(log_ratio=-math.inf), (rule, belief, [horizon])
     try:
         first = np.array([opening_chance(log, 0, rule, there)])
         if getattr(rule, "initial", 0) == 0:
@@ -196,7 +221,7 @@ def odds_of_rivals(
             if finite.size < 2 or not first.size:
                 return None
             after = log_mean(finite)[0] - log_mean(first)[0]
-            odds = odds._replace(log_ratio=together - after - float(np.ptp(finite)))
+            odds = odds._replace(log_ratio=together.log_ratio - after - float(np.ptp(finite)))
             if odds.log_ratio <= ROOM and np.ptp(finite) <= ROOM:
                 break
     except InferenceError:

@@ -460,3 +460,29 @@ def test_a_check_says_where_arms_are_too_many_or_rounds_too_few(arms: int, round
     instance = ub.Instance(np.linspace(1.0, 0.0, arms), SIGMA)
     check = estimated(ub.Thompson(sigma=SIGMA).demonstrate(instance, rounds, seed=1), THOMPSON, particles=50).check
     assert (check.verdict, check.reason) == ("fits", why and f"{NOT_COMPARED} {why}.")
+
+
+CLICKS = ub.Instance((0.62, 0.5, 0.35, 0.25), ub.Bernoulli())
+
+
+@pytest.mark.parametrize("made", ["epsilon-greedy:epsilon=1,decay=40,initial=1", "ucb1:exploration=2", "klucb"])
+def test_index_rules_of_yes_no_rewards_are_weighed_by_the_probability_of_the_log(made: str) -> None:
+    """Simulations alone let each of these pass as UCB1 with another number."""
+    log = ub.parse_rule(made).demonstrate(CLICKS, 800, seed=2)
+    check = estimated(log, "ucb1:exploration=0.5", bernoulli=True, sigma=None).check
+    assert (check.verdict, check.weighed) == ("does not fit", True)
+
+
+@pytest.mark.parametrize("made", ["ucb1", "ucb1:ties=random", "ucb1:exploration=0.5"])
+def test_index_rules_of_yes_no_rewards_that_made_a_log_fit_it(made: str) -> None:
+    log = ub.parse_rule(made).demonstrate(CLICKS, 800, seed=2)
+    answer = estimated(log, made.replace(":ties=random", ""), bernoulli=True, sigma=None)
+    assert (answer.check.verdict, answer.check.weighed) == ("fits", True)
+    assert not any("seldom distinguish" in each.message for each in answer.notes)
+
+
+def test_what_cannot_be_weighed_is_simulated_and_says_so() -> None:
+    log = ub.UCB1(batch=10).demonstrate(CLICKS, 800, seed=2)
+    answer = estimated(log, "ucb1:batch=10", bernoulli=True, sigma=None)
+    assert (answer.check.verdict, answer.check.weighed) == ("fits", False)
+    assert any("seldom distinguish" in each.message for each in answer.notes)
