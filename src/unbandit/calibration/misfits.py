@@ -41,7 +41,8 @@ Floats = NDArray[np.float64]
 
 UCB, UCB1, MOSS, KLUCB = "ucb:alpha=0.25", "ucb1", "moss", f"klucb:noise=gaussian,sigma={SIGMA}"
 LILUCB, SAE, PHASED, EVEN_DAR = "lilucb", "sae:alpha=0.25", "phased:alpha=0.25", "Even-Dar elimination"
-BERNOULLI_READ: Final = ("ucb1 on 0 and 1", "klucb", "ucbv")
+UCB1_CLICKS: Final = "ucb1 on 0 and 1"
+BERNOULLI_READ: Final = (UCB1_CLICKS, "klucb", "ucbv")
 
 RIGHT: Final = (UCB, UCB1, MOSS, KLUCB, LILUCB, SAE, PHASED, *BERNOULLI_READ)
 """Every rule with a closed form."""
@@ -50,7 +51,8 @@ PAIRED: Final = (UCB, UCB1, MOSS, KLUCB)  # read as each other
 WITH_EVIDENCE: Final = (*PAIRED, LILUCB)  # between which the most powerful test is made
 AT_RANDOM: Final = ("epsilon-greedy:epsilon=0.1", "softmax:temperature=0.2", f"thompson:sigma={SIGMA}", "uniform")
 READ_AT_RANDOM: Final = AT_RANDOM[:-1]  # nothing can be read off uniform choices
-TAKEN_FOR_RANDOM: Final = (UCB, UCB1, MOSS)  # index rules whose logs are read as if the choices were random
+TAKEN_FOR_RANDOM: Final = (UCB, UCB1, MOSS, "uniform")  # whose logs are read as if a learner had chosen at random
+TAKEN_FOR_CLICKS: Final = ("klucb", "ucbv", "epsilon-greedy:epsilon=0.1", "uniform")  # read as `UCB1_CLICKS`
 SCATTER: Final = {"sigma half": 0.5, "sigma double": 2.0}
 DRIFT: Final = "drift"
 DRIFTED: Final = "drifted"  # the verdict of a check that warns of drift alone
@@ -139,6 +141,7 @@ def check_cells(runs: int | None = None) -> tuple[CheckCell, ...]:
         *(cell(made, UCB1, USUAL, 0.95) for made in AT_RANDOM),
         *(cell(rule, rule, USUAL, FALSE_ALARMS) for rule in READ_AT_RANDOM),
         *(cell(made, read, USUAL, 0.95) for read in READ_AT_RANDOM for made in TAKEN_FOR_RANDOM),
+        *(cell(made, UCB1_CLICKS, USUAL, 0.95) for made in TAKEN_FOR_CLICKS),
         cell(EVEN_DAR, SAE, USUAL, 0.90),
         *(cell(rule, rule, USUAL, 0.95, twist) for rule in PAIRED for twist in TWISTS),
     )
@@ -232,7 +235,7 @@ def log_ratio(cell: CheckCell, log: ActionLog, means: Floats, design: str) -> fl
     Random means have their prior. Even ones are known to the one who made the record, and so is a drift. Under the
     assumed rule the means are normal, of several sizes in turn. None where this is not computed.
     """
-    if cell.read in READ_AT_RANDOM:
+    if cell.read in (*READ_AT_RANDOM, *BERNOULLI_READ):
         return None
     even, at_random = design == "even", cell.made in AT_RANDOM
     possible = cell.made in WITH_EVIDENCE and (

@@ -17,9 +17,11 @@ from unbandit.calibration.misfits import (
     READ_AT_RANDOM,
     RIGHT,
     SAE,
+    TAKEN_FOR_CLICKS,
     TAKEN_FOR_RANDOM,
     UCB,
     UCB1,
+    UCB1_CLICKS,
     WITH_EVIDENCE,
     CheckCell,
     CheckMetrics,
@@ -61,7 +63,9 @@ def test_cells_have_every_rule_pair_and_twist():
     assert len({(cell.made, cell.read, cell.arms, cell.twist) for cell in cells}) == len(cells)
     pairs = [cell for cell in cells if cell.made in WITH_EVIDENCE and cell.made != cell.read]
     assert sorted({(cell.arms, cell.goal) for cell in pairs}) == [(2, 0.8), (4, 0.8), (4, 0.95)]
-    assert len(pairs) == 25 + len(READ_AT_RANDOM) * len(TAKEN_FOR_RANDOM)
+    assert len(pairs) == 25 + len(READ_AT_RANDOM) * len(set(TAKEN_FOR_RANDOM) & set(WITH_EVIDENCE))
+    clicks = [cell.made for cell in cells if cell.read == UCB1_CLICKS and not cell.right]
+    assert clicks == list(TAKEN_FOR_CLICKS)
     assert sum(bool(cell.twist) for cell in cells) == 20
 
 
