@@ -16,6 +16,7 @@ from unbandit.cli.command import identify_line
 from unbandit.cli.output import NUMBER, TEXT, WORD
 from unbandit.errors import ParameterError, phrase, shell_option
 from unbandit.formatting import by_reason, counted, short_numbers, shown, times
+from unbandit.tables import same_decimals
 
 if TYPE_CHECKING:
     import polars
@@ -348,13 +349,14 @@ def _value_table(table: "polars.DataFrame") -> "Table":
     headings = [("arm", TEXT), ("pulls", NUMBER), ("P(best)", NUMBER)]
     for name in levels:
         headings += [(name, NUMBER), ("interval", WORD)]
+    columns = {name: (name, f"{name}_low", f"{name}_high") for name in levels}
+    write = {name: same_decimals([each for part in parts for each in table[part]]) for name, parts in columns.items()}
     rows = []
     for row in table.to_dicts():
-        numbers = [
-            text
-            for name in levels
-            for text in (f"{row[name]:.4g}", f"{row[f'{name}_low']:.4g} to {row[f'{name}_high']:.4g}")
-        ]
+        numbers = []
+        for name, parts in columns.items():
+            value, low, high = (write[name](row[part]) for part in parts)
+            numbers += [value, f"{low} to {high}"]
         rows.append((row["arm"], f"{row['pulls']:,}", f"{row['probability_best']:.3f}", *numbers))
     return printer.new_table(headings, rows)
 
