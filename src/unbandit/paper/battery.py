@@ -39,7 +39,7 @@ class Battery(PaperFigure):
 
     name = "battery"
     title = "Battery lifetimes: twenty charging protocols"
-    section = "battery figure, panel (a)"
+    section = "Figure 5 of the paper, panel (a)"
     caption = (
         "UCB (alpha 0.25, width 5 sigma) looks for the longest-lived of twenty charging protocols of the high "
         "regime, one from each of twenty equal ranges of lifetime. Shown is the mean squared error of the lifetime, as "
@@ -86,7 +86,7 @@ class BatteryRegimes(PaperFigure):
 
     name = "battery-regimes"
     title = "Battery lifetimes: the same protocol in two regimes"
-    section = "battery figure, panel (b), and the appendix's battery figure, panels (a) to (d)"
+    section = "Figure 5 of the paper, panel (b), and Figure 9, panels (a) to (d)"
     caption = (
         "(a) Lifetimes of the twenty protocols of the battery figure in both regimes, as shares of 1,208 cycles, in "
         "the order of the high regime. Rings mark four of them: the one whose lifetimes in the two regimes differ "

@@ -56,7 +56,7 @@ class BatteryLandscape(PaperFigure):
         self.regime, self.full_only = regime, full_only
         self.name = "battery-landscape" if regime == "high" else f"battery-landscape-{regime}"
         self.title = f"Battery lifetimes: all 224 protocols of the {regime} regime"
-        self.section = "the appendix's figure of all protocols" + ("" if regime == "high" else ", in another regime")
+        self.section = "Figure 10 of the paper" + ("" if regime == "high" else ", in another regime")
         spread = float(lifetimes(regime).std())
         self.caption = (
             f"The root mean squared error, in cycles, of each protocol's lifetime in the {regime} regime, read off UCB "

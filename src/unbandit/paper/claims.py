@@ -47,7 +47,7 @@ class Claim:
     measured: Measured | None
     verdict: str  # `HOLDS`, `FAILS` or `UNTESTED`
     because: str
-    ours: bool = False  # whether this is a question of ours that the paper does not address
+    ours: bool = False  # whether we ask this and the paper does not
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

@@ -39,7 +39,7 @@ class Gene(PaperFigure):
 
     name = "gene"
     title = "Gene knock-down: one gene among 100, 200 and 400"
-    section = "the gene figure, panels (a) and (b)"
+    section = "Figure 11 of the paper, panels (a) and (b)"
     caption = (
         "(a) The means of all 12,979 knocked-down genes on their original scale, in descending order; the ring is "
         "the last one, which is followed. (b) UCB (alpha 0.25, width 5 sigma) looks for the best of K genes: the "
@@ -124,7 +124,7 @@ class GeneAll(PaperFigure):
 
     name = "gene-all"
     title = "Gene knock-down: all 12,979 genes in one bandit"
-    section = "not in the paper: its gene figure without leaving any gene out"
+    section = "not in the paper: its Figure 11 with all genes in one bandit"
     full_only = True
     needs_rows = True
     caption = (

@@ -68,7 +68,7 @@ class Reproduction:
 
     @property
     def own_verdicts(self) -> dict[str, int]:
-        """Return how many questions of ours have each verdict."""
+        """Return how many of our additional questions have each verdict."""
         return self._counted(ours=True)
 
     def _counted(self, *, ours: bool) -> dict[str, int]:
@@ -123,7 +123,7 @@ def inches(path: Path) -> tuple[float, float]:
 
 def listing(reproduction: Reproduction) -> str:
     """Return every claim with what was measured and its verdict, figure by figure, and what selecting runs does."""
-    whose = (("the paper's claims", reproduction.verdicts), ("the questions of ours", reproduction.own_verdicts))
+    whose = (("the paper's claims", reproduction.verdicts), ("our additional questions", reproduction.own_verdicts))
     verdicts = "; of ".join(
         f"{name}, {', '.join(counted(verdict, count) for verdict, count in counts.items())}"
         for name, counts in whose if any(counts.values())

@@ -152,7 +152,7 @@ class FourPanels(PaperFigure):
 
 
 def bound_claims(alphas: dict[float, Curve], longest: int, bernoulli: bool) -> Iterator[Claim]:
-    """Ask, as questions of ours, how the measured numbers compare with the paper's bounds at their own constants."""
+    """Ask, beyond the paper's claims, how the measured numbers compare with its bounds at their own constants."""
     for alpha, arm in alphas.items():
         gap = float(arm.gap[0])
         limits = np.array([theory.regret_upper_bound([gap], horizon, alpha) for horizon in arm.horizon])
@@ -275,7 +275,7 @@ class UCBFigure(FourPanels):
 
     name = "ucb"
     title = "UCB: regret and error"
-    section = "the main text's figure of simulations with UCB, (a) to (d)"
+    section = "Figure 4 of the paper, panels (a) to (d)"
     rule = UCB
     paper_runs = 100
     caption = (
@@ -297,7 +297,7 @@ class SAEFigure(FourPanels):
 
     name = "sae"
     title = "SAE: regret, error, and what is still open"
-    section = "the appendix's figure of simulations with SAE, (a) to (d)"
+    section = "Figure 6 of the paper, panels (a) to (d)"
     rule = SAE
     paper_runs = 250
     ranges = (PAPER, (5_000, 50_000))
@@ -316,16 +316,22 @@ class SAEFigure(FourPanels):
     )
 
 
+def with_bernoulli_rewards(figure: PaperFigure | type[PaperFigure]) -> str:
+    """Return which figure of the paper another one repeats with the rewards of its theorems."""
+    numbered = figure.section.split(" of ")[0]
+    return f"not in the paper: its {numbered} for rewards of 0 and 1, for which its bounds are proved"
+
+
 class BernoulliPanels(FourPanels):
     """One of the figures above with rewards of 0 and 1."""
 
-    section = "not in the paper: the same figure for rewards of 0 and 1, for which its bounds are proved"
     full_only = True
     bernoulli = True
 
     def __init__(self, figure: FourPanels) -> None:
         rule = figure.name.upper()
         self.name, self.title, self.alt = f"{figure.name}-bernoulli", f"{rule} with Bernoulli rewards", figure.alt
+        self.section = with_bernoulli_rewards(figure)
         self.rule, self.paper_runs = figure.rule, figure.paper_runs
         self.ranges, self.shares = figure.ranges, figure.shares
         self.caption = (
@@ -340,7 +346,7 @@ class GapDecay(PaperFigure):
 
     name = "gap-decay"
     title = "A gap that shrinks with the horizon"
-    section = "the appendix's figure of the role of the gap, (a) and (b)"
+    section = "Figure 7 of the paper, panels (a) and (b)"
     bernoulli = False
     caption = (
         "UCB with α = 0.25 (our choice) on two arms with unit variance whose gap is T^−β: at β = 0.05 it hardly "
@@ -407,7 +413,7 @@ class GapDecayBernoulli(GapDecay):
 
     name = "gap-decay-bernoulli"
     title = "A gap that shrinks, with Bernoulli rewards"
-    section = BernoulliPanels.section
+    section = with_bernoulli_rewards(GapDecay)
     full_only = True
     bernoulli = True
     caption = (
@@ -421,7 +427,7 @@ class Naive(PaperFigure):
 
     name = "naive"
     title = "The naive estimator beside Procedure 2"
-    section = "the appendix's comparison with the naive estimator, (a) to (e)"
+    section = "Figure 8 of the paper, panels (a) to (e)"
     caption = (
         "UCB with α = 0.25 (our choice) on two arms, means 1 and 1/2, unit variance. (a) The mean squared error of "
         "Procedure 2; (b) to (e) that of the naive estimator C₀ √(ln T / n), for four constants C₀, on the same runs, "

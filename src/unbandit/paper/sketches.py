@@ -98,7 +98,7 @@ class SketchExploration(PaperFigure):
 
     name = "sketch-exploration"
     title = "Exploration falls with time"
-    section = "sketches (a) and (b) of the introduction"
+    section = "Figure 1 of the paper, panels (a) and (b), which are sketches there"
     caption = (
         "The share of rounds that went to the worse of two arms (means 1 and 1/2, unit variance, alpha 0.25, T = "
         "5,000), in 40 stretches of 125 rounds: the mean over all runs with a band of one standard error, and one run,"
@@ -205,7 +205,7 @@ class SketchSwitching(PaperFigure):
 
     name = "sketch-switching"
     title = "Confidence intervals around the switching round"
-    section = "the sketches beside Procedures 1 and 2"
+    section = "Figures 2 and 3 of the paper, the sketches beside Procedures 1 and 2"
     caption = (
         "One run of each rule, the first that gave an arm up (two arms, means 1 and 1/2, unit variance, alpha 0.25, T "
         "= 5,000), with its hidden rewards played again. (a, b) Sample means and confidence intervals of both arms "
@@ -330,7 +330,7 @@ class SketchTradeoff(PaperFigure):
 
     name = "sketch-tradeoff"
     title = "The tradeoff between exploration and estimation"
-    section = "sketch (c) of the introduction"
+    section = "Figure 1 of the paper, panel (c), which is a sketch there"
     caption = (
         "UCB on two arms (means 1 and 1/2, unit variance, T = 5,000) with eight exponents alpha, from 0 to 0.5, "
         "written beside the points: mean squared error of the worse arm's gap against mean regret. Bands and bars are "
