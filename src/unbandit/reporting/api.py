@@ -28,11 +28,14 @@ from unbandit.reporting.assumptions import assumptions, open_questions, paramete
 from unbandit.reporting.figures import FigureData, draw_figures
 from unbandit.reporting.page import ONE_PAGE, WHOLE, Page, fit_section, group_notices, main_part, misfit, ranked_table
 from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
-from unbandit.reporting.sentence import reported_quantity, sentence, settled
+from unbandit.reporting.sentence import reported_estimate, reported_quantity, sentence, settled
 from unbandit.reporting.truth import check_truth, compare
-from unbandit.result import BEST, VERDICTS, Estimate
+from unbandit.result import BEST, VERDICTS, Estimate, Quantity
+from unbandit.tables import same_decimals
 
-MOST_SHARES = 40  # arms in the table of shares, if the report is not a short one
+MOST_TOGETHER = 40  # arms in the table of all demonstrations together, if the report is not a short one
+MANY = 10  # of as many demonstrations the quartiles say more than the ends
+QUARTILES, LOWEST_TO_HIGHEST = ("quartiles", (0.25, 0.75)), ("lowest to highest", (0.0, 1.0))
 MOST_TABLES = 5  # of more demonstrations than this, the first ones are shown
 
 
@@ -211,7 +214,9 @@ def report(
         sensitivity=_variants(answer, others, short=short) if others else None,
         fitted=[(each.parameter, number(each.value), interval(each.low, each.high)) for each in answer.fitted],
         open_places=int((~is_settled).sum()) if several else 0,
-        shares=_shares(answer, is_settled, ONE_PAGE.most if short else MOST_SHARES) if several else None,
+        together=_together(answer, quantity, is_settled, ONE_PAGE.most if short else MOST_TOGETHER)
+        if several
+        else None,
         table_file=table_file,
         sentence=answer_sentence,
         overview=_overview(record, answer),
@@ -277,13 +282,40 @@ def _by_new_names(values: Any, names: Mapping[str, str]) -> Any:
     return {names.get(str(arm), str(arm)): value for arm, value in values.items()}
 
 
-def _shares(answer: Estimate, is_settled: NDArray[np.bool_], most: int) -> tuple[list[str], list[list[str]]]:
-    """Return how often each arm is the best, as a table: the same count as the sentence has."""
+def _together(answer: Estimate, quantity: Quantity, is_settled: NDArray[np.bool_], most: int) -> dict[str, Any]:
+    """Return what the template shows of every arm over all demonstrations, the most often best first.
+
+    An arm is best in demonstrations whose first place is settled, as the sentence counts them; the others are open.
+    `reach` is the heading of the column with ranges.
+    """
     total, times = len(answer.demonstrations), answer.marks[is_settled].sum(axis=0)
-    order = np.argsort(-times, kind="stable")[:most]
-    rows = [[shown(answer.arms[at]), f"{times[at]:,}", share(times[at] / total, 3)] for at in order if times[at]]
-    left = int((~is_settled).sum())
-    return ["arm", "best in", "share"], rows + ([["(open)", f"{left:,}", share(left / total, 3)]] if left else [])
+    reported = reported_estimate(answer)
+    medians = dict(reported.summary().select("arm", f"median_{quantity}").iter_rows())
+    values = getattr(reported.columns, quantity)
+    ends_name, ends = QUARTILES if total >= MANY else LOWEST_TO_HIGHEST
+    middle = np.array([np.nan if (median := medians[arm]) is None else median for arm in answer.arms])
+    known = np.isfinite(values).any(axis=0)
+    reach = np.full((2, len(answer.arms)), np.nan)
+    reach[:, known] = np.nanquantile(values[:, known], ends, axis=0)
+    order = np.lexsort((-middle if quantity == "mean" else middle, -times))[:most]
+    write = same_decimals([*middle[order].tolist(), *reach[:, order].reshape(-1).tolist()])
+    counts = {name: (answer.columns.verdict == VERDICTS.index(name)).sum(axis=0) for name in VERDICTS[1:]}
+    counts = {name: count for name, count in counts.items() if count.any()}
+    in_unit = "" if answer.unit is None else f" ({answer.unit.name})"
+    of_values = [f"median {quantity}{in_unit}", ends_name] if known.any() else []
+    headings = ["arm", "best in", "share", *of_values, *counts]
+    rows = []
+    for at in order:
+        low, high = reach[:, at].tolist()
+        said = "the same" if low == high else interval(low, high, write) if known[at] else "–"
+        numbers = [write(middle[at]) or "–", said] if of_values else []
+        verdicts = [f"{count[at]:,}" for count in counts.values()]
+        rows.append([shown(answer.arms[at]), f"{times[at]:,}", share(times[at] / total, 3), *numbers, *verdicts])
+    if left := int((~is_settled).sum()):
+        rows.append(["(open)", f"{left:,}", share(left / total, 3)] + [""] * (len(headings) - 3))
+    fewer = f"; {most:,} of {len(answer.arms):,} arms" if len(answer.arms) > most else ""
+    caption = f"How often each arm is the best, and its {quantity} in the demonstrations that give one{fewer}"
+    return {"caption": caption, "headings": headings, "rows": rows, "reach": ends_name}
 
 
 def _variants(answer: Estimate, others: Mapping[str, Estimate], *, short: bool) -> tuple[list[str], list[list[str]]]:

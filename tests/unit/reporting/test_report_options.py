@@ -57,10 +57,47 @@ def test_headline_chips_and_shares_count_the_same() -> None:
     assert 0 < decided < 3
     assert f"{decided} best" in re.sub(r"<[^>]*>", "", made.html)
     assert f"{3 - decided} demonstration" in made.html
-    shares = made.html.partition("How often each arm is the best")[2].partition("</table>")[0]
-    counts = [int(cell) for cell in re.findall(r'<td class="amount">(\d+)</td>', shares)]
-    assert sum(counts) == 3
+    assert sum(int(row[1]) for row in together(made)[1:]) == 3
     assert made.html.count("the first place is open") == 3 - decided
+
+
+def together(made: ub.Report) -> list[list[str]]:
+    """Return the cells of the table of all demonstrations together, headings first."""
+    table = made.main.partition('id="report-together"')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
+    return [[re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows]
+
+
+def as_number(cell: str) -> float:
+    return float(cell.replace(",", "").replace("−", "-"))
+
+
+@pytest.mark.parametrize(("runs", "reach", "ends"), [(7, "lowest to highest", (0, 1)), (12, "quartiles", (0.25, 0.75))])
+def test_one_table_has_every_arm_over_all_demonstrations(runs: int, reach: str, ends: tuple[float, float]) -> None:
+    instance = ub.Instance([1.0, 0.7, 0.4, 0.0], noise=0.5, arms=list("ABCD"))
+    log = ub.UCB(alpha=0.25).demonstrate(instance, 500, runs=runs, seed=1)
+    made = ub.report(log, "ucb:alpha=0.25", **OPTIONS | {"sigma": 0.5}, unit="cycles=1208")
+    headings, *rows = together(made)
+    assert headings == ["arm", "best in", "share", "median gap (cycles)", reach, "estimated"]
+    assert [row[0] for row in rows[:4]] == list("ABCD")
+    assert rows[0][3:] == ["0", "the same", "0"]
+    summary = {row["arm"]: row["median_gap"] for row in made.answer.summary().to_dicts()}
+    for row in rows[1:4]:
+        gaps = made.answer.gaps[:, "ABCD".index(row[0])]
+        assert as_number(row[3]) == pytest.approx(summary[row[0]], abs=0.5)
+        assert [as_number(end) for end in row[4].split(" to ")] == pytest.approx(np.quantile(gaps, ends), abs=0.5)
+        assert row[5] == str(runs)
+
+
+def test_arms_over_all_demonstrations_may_be_bounded_unseen_or_left_out() -> None:
+    log = ub.ActionLog.from_actions([["A"], ["B"]], arms=list("ABC"))
+    made = ub.report(log, "ucb", **OPTIONS)
+    assert "unseen" in together(made)[0]
+    assert together(made)[-1][0] in {"C", "(open)"}
+    many = [str(arm) for arm in range(60)]
+    log = ub.ActionLog.from_actions([many, many[::-1]])
+    assert "60 arms</caption>" in ub.report(log, "ucb", **OPTIONS).main
+    assert 'id="report-together"' not in ub.report(LOG, "ucb", **OPTIONS).main
 
 
 def test_a_title_an_author_a_date_and_names_are_shown() -> None:
