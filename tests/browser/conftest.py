@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browsers import started_browser
 
 import unbandit as ub
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ["--no-sandbox", "--disable-background-networking"]
 PATIENCE = 300_000
 """Milliseconds until something that should be on a page is missed: long, since a busy machine is no mistake of ours."""
 
@@ -25,14 +23,8 @@ PATIENCE = 300_000
 @pytest.fixture(scope="package")  # its event loop must not outlive these tests: others run loops of their own
 def browser() -> Iterator[Browser]:
     """Start the installed browser once."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="tests in a browser need playwright")
-    installed = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if installed is None:
-        pytest.skip(f"there is no browser here: none of {', '.join(BROWSERS)} is installed")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=installed, args=FLAGS)
+    with started_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="package")

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from browsers import barriers
 from visiting import PLACES, bring
 
 WIDE, NARROW = {"width": 1200, "height": 850}, {"width": 390, "height": 844}
-
-
-def barriers(page, axe):
-    """Return what axe-core finds: the rule, and the first places."""
-    found = axe.run(page).response["violations"]
-    return {each["id"]: [node["html"][:200] for node in each["nodes"][:3]] for each in found}
 
 
 @pytest.mark.parametrize("place", list(PLACES))

@@ -10,6 +10,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from browsers import barriers, started_browser
 from documents_shown import ROOT
 
 import unbandit
@@ -112,3 +113,18 @@ def test_the_pages_of_the_api_have_docstrings(site):
     assert "Estimate the value of every arm from which arm was pulled." in text
     assert 'id="unbandit.estimate"' in text
     assert "cross-reference" not in text
+
+
+def test_axe_finds_no_barrier(site):
+    """On pages of every kind, wide and light, narrow and dark."""
+    checker = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
+    kinds = ("index", "tutorial", "rules/ucb", "benchmarks", "glossary", "api/estimating", "notebooks/tutorial")
+    found = {}
+    with started_browser() as browser:
+        for scheme, width in (("light", 1280), ("dark", 390)):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            for kind in kinds:
+                page.goto((site / f"{kind}.html").as_uri())
+                found[kind, scheme] = barriers(page, checker.Axe())
+            page.close()
+    assert {where: each for where, each in found.items() if each} == {}
