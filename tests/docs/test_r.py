@@ -74,7 +74,7 @@ def test_the_block_for_json_runs_in_r_and_stops_where_the_command_refuses(run_r,
 
 
 def test_the_page_calls_what_there_is():
-    assert 'packages = "unbandit"' in INSTALLING
+    assert 'packages = "/path/to/unbandit"' in INSTALLING
     called = re.findall(r"ub\$(\w+)(?:\$(\w+))?", PAGE.read_text(encoding="utf-8"))
     assert len(called) >= 6
     for name, method in called:
