@@ -207,7 +207,7 @@ def _print_claims(done: "Reproduction") -> None:
             for name, claim in failing
         )  # fmt: skip
         out.print(printer.new_table([*headings, ("measured", NUMBER)], rows))
-    for whose, verdicts in (("The paper's claims", done.verdicts), ("Questions of ours", done.own_verdicts)):
+    for whose, verdicts in (("The paper's claims", done.verdicts), ("Additional questions", done.own_verdicts)):
         if any(verdicts.values()):
             out.print(f"{whose}: " + ", ".join(counted(verdict, count) for verdict, count in verdicts.items()))
     out.print(f"All claims: {done.listing}")
