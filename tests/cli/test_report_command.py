@@ -46,6 +46,18 @@ def test_values_may_have_a_unit(unbandit, refused, log, tmp_path):
         assert "Write it as in --unit cycles=1208" in refused(2, "report", "log.csv", *ASKED, "--unit", wrong)
 
 
+def test_values_of_an_identification_may_have_a_unit_and_its_arms_names(unbandit, refused, log, tmp_path):
+    (tmp_path / "names.csv").write_text("arm,name\nB,slow\n", encoding="utf-8")
+    told = ["--sigma", "0.5", "--candidates", "ucb:alpha=0.25", "--unit", "cycles=1000", "--names", "names.csv"]
+    done = unbandit("report", "log.csv", *told)
+    assert done.code == 0, done.err
+    assert re.search(r'the closest behind is "slow", worth \d+ cycles less', done.out)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "gap (cycles)" in page
+    assert "--unit cycles=1000 --names names.csv</code>" in page
+    assert "Write it as in --unit cycles=1208" in refused(2, "report", "log.csv", "--unit", "cycles")
+
+
 def test_its_own_command_makes_it_again(unbandit, log, tmp_path):
     options = [
         "--truth",
@@ -279,3 +291,16 @@ def test_a_report_is_about_one_of_several_demonstrations(unbandit, tmp_path):
     assert (done.code, "expected without --follow" in done.err) == (2, True)
     done = unbandit("report", *asked, name, "--population")
     assert (done.code, "expected without --population" in done.err) == (2, True)
+
+
+def test_arms_of_a_population_have_names_and_values_a_unit(unbandit, tmp_path):
+    instance = ub.Instance([1.0, 0.2], 0.5, ["A", "B"])
+    ub.Softmax(temperature=0.3).demonstrate(instance, 60, runs=3, seed=1).write(tmp_path / "people.csv")
+    (tmp_path / "names.csv").write_text("arm,name\nA,slow\n", encoding="utf-8")
+    told = ["--rule", "softmax:temperature=fit", "--sigma", "0.5", "--particles", "100", "--no-check", "--population"]
+    done = unbandit("report", "people.csv", *told, "--unit", "cycles=1208", "--names", "names.csv")
+    assert done.code == 0, done.err
+    assert 'arm "slow" is the best' in done.out
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<th scope="col" class="amount">value (cycles)</th>' in page
+    assert "--unit cycles=1208 --names names.csv</code>" in page

@@ -22,7 +22,7 @@ IDENTIFY_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "particles", "seed
 NEEDS_A_RULE: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
-    "no_check": False, "strict": False, "truth": None, "sensitivity": False, "unit": None, "population": False,
+    "no_check": False, "strict": False, "truth": None, "sensitivity": False, "population": False,
     "features": None,
 }  # fmt: skip
 """Options of a report that need a rule, each with its default."""
@@ -31,7 +31,7 @@ POPULATION_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "level", "partic
 NOT_OF_A_POPULATION: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
-    "availability": None, "truth": None, "sensitivity": False, "names": None, "unit": None, "demonstration": None,
+    "availability": None, "truth": None, "sensitivity": False, "demonstration": None,
 }  # fmt: skip
 """Options of a report that a population has none of, each with its default."""
 
@@ -165,8 +165,8 @@ def _report_identification(given: Mapping[str, Any]) -> None:
         with printer.answering(options.log_name(*logs)):
             written = reporting.identification_report(
                 log, given["candidates"], source=source, command=without_folders(["unbandit", *sys.argv[1:]]),
-                names=None if names is None else read_arm_names(names),
-                **{name: given[name] for name in ("title", "author", "date", "short", "level", "demonstration")},
+                names=None if names is None else read_arm_names(names), level=given["level"],
+                **{name: given[name] for name in ("title", "author", "date", "unit", "short", "demonstration")},
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **asked,
             )  # fmt: skip
         files = _write(written, output, pdf, given["paper"], status)
@@ -194,12 +194,13 @@ def _report_population(given: Mapping[str, Any]) -> None:
     from unbandit import reporting
     from unbandit.hierarchy.likelihood import rule_of_people
     from unbandit.reporting.provenance import read_log, without_folders
+    from unbandit.reporting.truth import read_arm_names
 
     for name, usual in NOT_OF_A_POPULATION.items():
         if given[name] != usual and given[name] not in ((), []):
             text = f"expected without {option('population')}; leave one of them out."
             raise ParameterError(text, parameter=name, value=given[name])
-    asked, output, pdf = EstimateCommand.read(given), given["output"], given["pdf"]
+    asked, output, pdf, names = EstimateCommand.read(given), given["output"], given["pdf"], given["names"]
     rule = rule_of_people(given["rule"])
     _check_files(asked.log, output, pdf, None)
     told = {name: given[name] for name in POPULATION_OPTIONS if given[name] is not None}
@@ -208,7 +209,8 @@ def _report_population(given: Mapping[str, Any]) -> None:
         with printer.answering(options.log_name(*asked.logs)):
             written = reporting.population_report(
                 log, rule, source=source, command=without_folders(["unbandit", *sys.argv[1:]]),
-                **{name: given[name] for name in ("title", "author", "date", "short")},
+                names=None if names is None else read_arm_names(names),
+                **{name: given[name] for name in ("title", "author", "date", "unit", "short")},
                 progress=lambda stage, _: status.update(stage), audience=shell_option, **told,
                 check=options.read_check(given["no_check"], given["strict"]),
             )  # fmt: skip

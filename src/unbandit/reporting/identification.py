@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
 from unbandit.estimators.availability import said_of_table
 from unbandit.estimators.posterior import posterior_row
 from unbandit.formatting import (
+    Unit,
     by_reason,
     capitalise,
     counted,
@@ -69,8 +71,8 @@ def identification_report(
     log: ActionLog | str | os.PathLike[str] | Any, candidates: Any = None, *, source: LogSource | None = None,
     name: str | None = None, command: str | None = None, progress: Callable[[str, float], None] | None = None,
     audience: Audience = python_option, title: str | None = None, author: str | None = None, date: str | None = None,
-    names: Mapping[str, str] | None = None, short: bool = False, level: float = 0.95,
-    demonstration: object = None, **options: Any,
+    names: Mapping[str, str] | None = None, unit: str | tuple[str, float] | None = None, short: bool = False,
+    level: float = 0.95, demonstration: object = None, **options: Any,
 ) -> IdentificationReport:  # fmt: skip
     """Find the rules that may have made a log, and write a report about them and the arms' values.
 
@@ -80,7 +82,7 @@ def identification_report(
     ----------
     log, candidates, demonstration
         As for `identify`.
-    source, name, command, progress, audience, title, author, date, names, short
+    source, name, command, progress, audience, title, author, date, names, unit, short
         As for `report`.
     level
         Of the intervals.
@@ -90,7 +92,7 @@ def identification_report(
     texts = {"title": title, "author": author, "date": date}
     log, source, say = opened(log, source, progress, name=name, command=command, **texts)
     checks.flag("short", short)
-    level = checks.level(level)
+    level, shown_in = checks.level(level), checks.unit(unit)
     log = one_demonstration(log, demonstration, "report")
     is_part = is_record(log) and shows_part(log)
     record = as_log(log.rows if is_part else log, "report")
@@ -106,13 +108,15 @@ def identification_report(
             refusal, refuted = error.said(audience), bool(error.count)
         say("Estimating", 0.7)
         answer = None if found is None else _as_estimate(found, level)
+        if answer is not None and shown_in is not None:
+            answer = answer.in_unit(shown_in)
         say("Drawing the figures", 0.8)
         told = None if options.get("availability") is None else availability_of(options["availability"], record.arms)
         told = None if told is None else told.within(int(record.lengths.max()))
         pictures = _pictures(found, answer, record, told, short=short)
     say("Writing the report", 0.9)
     asked = options | {"candidates": candidates, "names": names, "level": level, "short": short} | texts
-    asked["demonstration"] = demonstration
+    asked |= {"demonstration": demonstration, "unit": shown_in}
     in_python = command is None and (source is None or bool(names))
     composed = call_line("reporting.identification_report", "log", asked)
     if source is not None and not in_python:
@@ -124,21 +128,23 @@ def identification_report(
     noted = (
         () if found is None else [each for each in found.notes if left_out or each.code != "values-by-demonstration"]
     )
-    notices = (() if found is None else found.warnings, (*record.reading, *noted))
+    in_unit = () if answer is None else answer.notes  # that values are in the unit
+    notices = (() if found is None else found.warnings, (*in_unit, *record.reading, *noted))
     main = main_part(
         "identification.html", **heading, short=short, sentence=said, overview=_overview(record, found),
         refusal=refusal, none_fits=found is not None and found.verdict == "none fits",
         candidates=[] if found is None else _candidate_rows(found),
         ruled_out={} if found is None else _ruled_out(found, audience),
         averaged=[] if found is None else found.averaged,
-        quantity="gap" if answer is None else reported_quantity(answer), unit=None, level=share(level),
+        quantity="gap" if answer is None else reported_quantity(answer),
+        unit=None if shown_in is None else shown_in.name, level=share(level),
         tables=[] if answer is None or (short and several) else _tables(answer, several=several, short=short),
         tables_left_out=left_out,
         choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
         pictures=pictures, pictures_of=record.demonstrations[0] if several and not short else None,
         warnings=group_notices(notices[0], record.arms, audience),
         notes=group_notices(notices[1], record.arms, audience), words=BASICS | WORDS,
-        assumptions={} if found is None else _assumptions(found),
+        assumptions={} if found is None else _assumptions(found, shown_in),
         command=command or composed, in_python=in_python, source=source, seed=options.get("seed", 0),
     )  # fmt: skip
     say("Done", 1.0)
@@ -314,11 +320,12 @@ def _evidence(found: Identification) -> ReportFigure:
     )
 
 
-def _assumptions(found: Identification) -> dict[str, str]:
-    """Return what was taken for granted."""
+def _assumptions(found: Identification, unit: Unit | None) -> dict[str, str]:
+    """Return what was taken for granted; sigma stands there in the units of the rewards and in `unit`."""
     asked = found.question
+    write = partial(number, digits=3) if unit is None else unit.given
     noise = "Rewards are 0 or 1." if isinstance(asked.noise, Bernoulli) else (
-        f"One reward scatters around its arm's mean with a standard deviation of {number(asked.noise.sigma, 3)}."
+        f"One reward scatters around its arm's mean with a standard deviation of {write(asked.noise.sigma)}."
     )  # fmt: skip
     every = [each.name for each in found.candidates]
     limits = "" if asked.there is None else f" {said_of_table(asked.there).text}"

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import polars as pl
+
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.errors import AssumptionWarning, Audience, python_option
+from unbandit.errors import AssumptionWarning, Audience, Notice, python_option
 from unbandit.estimators.arguments import as_log
-from unbandit.formatting import counted, fixed, interval, joined, number, share, short_numbers, shown
+from unbandit.formatting import Unit, counted, fixed, interval, joined, number, share, short_numbers, shown
 from unbandit.hierarchy import Population, population
 from unbandit.hierarchy.likelihood import rule_of_people
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
+from unbandit.reporting.api import renamed_arms
 from unbandit.reporting.figures import ReportFigure, as_figure, draw_shares
 from unbandit.reporting.page import BASICS, Page, fit_section, group_notices, main_part, misfit
 from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
@@ -58,7 +61,9 @@ def population_report(
     log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | RuleFamily | str, *,
     source: LogSource | None = None, name: str | None = None, command: str | None = None,
     progress: Callable[[str, float], None] | None = None, audience: Audience = python_option,
-    title: str | None = None, author: str | None = None, date: str | None = None, short: bool = False, **options: Any,
+    title: str | None = None, author: str | None = None, date: str | None = None,
+    names: Mapping[str, str] | None = None, unit: str | tuple[str, float] | None = None, short: bool = False,
+    **options: Any,
 ) -> PopulationReport:  # fmt: skip
     """Estimate a rule's parameters in a population, and write a report about it.
 
@@ -66,34 +71,45 @@ def population_report(
     ----------
     log, rule
         As for `population`.
-    source, name, command, progress, audience, title, author, date, short
+    source, name, command, progress, audience, title, author, date, names, short
         As for `report`.
+    unit
+        In which unit values of arms are shown, as for `report`; parameters of participants stay as the rule has them.
     **options
         Options of `population`.
     """
     texts = {"title": title, "author": author, "date": date}
     log, source, say = opened(log, source, progress, name=name, command=command, **texts)
     checks.flag("short", short)
+    shown_in = checks.unit(unit)
     record, assumed = as_log(log, "population"), rule_of_people(rule)
+    if names:
+        names = {str(arm): str(called).strip() for arm, called in names.items()}
+        record = renamed_arms(record, names, options=options)
     say("Estimating", 0.05)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)  # the report explains them
         found = population(record, assumed, **options)
     say("Writing the report", 0.9)
-    asked = options | {"population": True}
-    composed = call_line("reporting.population_report", f'log, "{found.rule}"', options)
-    composed = composed if source is None else command_line(source.name, ["--rule", found.rule], asked)
+    asked = options | texts | {"names": names or None, "unit": shown_in, "short": short}
+    in_python = command is None and (source is None or bool(names))  # the shell takes names from a file
+    composed = call_line("reporting.population_report", f'log, "{found.rule}"', asked)
+    if source is not None and not in_python:
+        composed = command_line(source.name, ["--rule", found.rule], asked | {"population": True})
     heading = heading_of("Many people, one population", source, name, **texts)
     said = population_sentence(found)
+    in_unit = () if shown_in is None else (Notice("values-in-unit", _said_of(shown_in)),)
     main = main_part(
         "population.html", **heading, short=short, sentence=said, overview=_overview(found), level=share(found.level),
         warnings=group_notices(found.warnings, found.arms, audience),
-        notes=group_notices((*record.reading, *found.notes), found.arms, audience), population=_population_rows(found),
-        arms=_arm_rows(found), misfit=misfit(found, ON_AVERAGE), fit=fit_section(found, ON_AVERAGE),
+        notes=group_notices((*in_unit, *record.reading, *found.notes), found.arms, audience),
+        population=_population_rows(found), arms=_arm_rows(found, 1.0 if shown_in is None else shown_in.factor),
+        unit=None if shown_in is None else shown_in.name, misfit=misfit(found, ON_AVERAGE),
+        fit=fit_section(found, ON_AVERAGE),
         pictures=[_forest(found), *_shares(record, short=short)], names=[each.name for each in found.parameters],
         participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
-        words=BASICS | WORDS, assumptions=_assumptions(found),
-        command=command or composed, in_python=command is None and source is None, source=source, seed=found.seed,
+        words=BASICS | WORDS, assumptions=_assumptions(found, shown_in),
+        command=command or composed, in_python=in_python, source=source, seed=found.seed,
     )  # fmt: skip
     say("Done", 1.0)
     return PopulationReport(heading["title"], said, main, found)
@@ -114,8 +130,14 @@ def population_sentence(found: Population) -> str:
     return f'{said} Averaged over participants, arm "{shown(first["arm"])}" is the best with a probability of {chance}.'
 
 
-def _arm_rows(found: Population) -> list[dict[str, str]]:
-    rows, arms = [], found.arm_summary.head(MOST_ARMS).to_dicts()
+def _said_of(unit: Unit) -> str:
+    return f"Values of arms are in {unit.name}: those of the rule's rewards times {number(unit.factor, 6)}."
+
+
+def _arm_rows(found: Population, factor: float) -> list[dict[str, str]]:
+    """Return a row for each arm, with values times a factor."""
+    values = pl.col("mean", "mean_lowest", "mean_highest")
+    rows, arms = [], found.arm_summary.head(MOST_ARMS).with_columns(values * factor).to_dicts()
     write = same_decimals(row[name] for row in arms for name in ("mean", "mean_lowest", "mean_highest"))
     for row in arms:
         mean, best = row["mean"], row["probability_best"]
@@ -194,9 +216,10 @@ def _shares(record: ActionLog, *, short: bool) -> list[ReportFigure]:
     return [] if drawn is None else [drawn]
 
 
-def _assumptions(found: Population) -> dict[str, str]:
-    """Return what was taken for granted."""
-    noise = "rewards of 0 and 1" if isinstance(found.noise, Bernoulli) else f"sigma {number(found.noise.sigma, 3)}"
+def _assumptions(found: Population, unit: Unit | None) -> dict[str, str]:
+    """Return what was taken for granted; sigma stands there in the units of the rewards and in `unit`."""
+    write = partial(number, digits=3) if unit is None else unit.given
+    noise = "rewards of 0 and 1" if isinstance(found.noise, Bernoulli) else f"sigma {write(found.noise.sigma)}"
     free = joined([each.name for each in found.parameters])
     return {
         "rule": f"Every participant chose by {short_numbers(found.rule)}; only {free} differ.",

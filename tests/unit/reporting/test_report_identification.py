@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from functools import cache
 
 import made
@@ -81,8 +83,31 @@ def test_names_and_a_short_page():
     assert "How to cite" not in page.main
 
 
+def test_values_and_figures_are_in_a_unit():
+    log = ub.UCB(alpha=0.25).demonstrate(ub.Instance([1.0, 0.0, 0.5], 0.5, arms=list("ABC")), 300, seed=1)
+    plain, page = (identification_report(log, "ucb:alpha=0.25", sigma=0.5, unit=unit) for unit in (None, "cycles=1208"))
+    worth, in_cycles = (re.search(r"worth ([0-9.,]+) (?:cycles )?less", each.sentence)[1] for each in (plain, page))
+    assert float(in_cycles) == pytest.approx(1208 * float(worth), rel=0.005)
+    assert f"worth {in_cycles} cycles less" in page.sentence
+    assert '<th scope="col" class="amount">gap (cycles)</th>' in page.main
+    gaps, in_table = (
+        [float(cell.replace(",", "")) for cell in re.findall(r'amount">([0-9.,]+)</td>\n<td class="reach">', each.main)]
+        for each in (plain, page)
+    )
+    assert in_table == pytest.approx([1208 * gap for gap in gaps], abs=1.2)
+    assert max(in_table) > 100
+    figures = [b64decode(code).decode() for code in re.findall(r"data:image/svg\+xml;base64,([^\"]+)", page.main)]
+    assert sum("in cycles" in svg for svg in figures) == 4  # values and their densities, for a page and for a phone
+    assert "a standard deviation of 0.5 (604 cycles)." in page.main
+    assert "Values are in cycles: those of the rule&#39;s rewards times 1,208." in page.main
+    assert "unit=&#39;cycles=1208&#39;" in page.main
+    assert page.answer.to_dict() == plain.answer.to_dict()
+
+
 def test_wrong_arguments_are_refused():
     with pytest.raises(ub.errors.ParameterError, match="level"):
         identification_report(elimination_log(), level=95)
     with pytest.raises(ub.errors.ParameterError, match="short"):
         identification_report(elimination_log(), short="no")
+    with pytest.raises(ub.errors.ParameterError, match="unit"):
+        identification_report(elimination_log(), unit="cycles")
