@@ -210,7 +210,8 @@ def _overview(record: ActionLog, found: Identification | None) -> str:
     several = f" in {len(record):,} demonstrations" if len(record) > 1 else ""
     known = 0 if record.rewards is None else int(np.count_nonzero(~np.isnan(record.rewards)))
     seen = f"with {counted(known, 'known reward')}" if known else "without a single reward"
-    tried = "" if found is None else f" {counted(len(found.candidates), 'rule')} were compared."
+    rules = 0 if found is None else len(found.candidates)
+    tried = f" {rules:,} rules were compared." if rules > 1 else ""  # of one, the sentence says that no other was
     choices, arms = counted(int(record.lengths.sum()), "choice"), counted(len(record.arms), "arm")
     return f"Read off {choices} among {arms}{several}, {seen}, without being told the rule.{tried}"
 

@@ -102,6 +102,7 @@ def test_values_and_figures_are_in_a_unit():
     assert "Values are in cycles: those of the rule&#39;s rewards times 1,208." in page.main
     assert "unit=&#39;cycles=1208&#39;" in page.main
     assert page.answer.to_dict() == plain.answer.to_dict()
+    assert "compared." not in page.main  # one rule alone
 
 
 def test_wrong_arguments_are_refused():
