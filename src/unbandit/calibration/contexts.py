@@ -225,14 +225,16 @@ class Contexts(Measure):
                 long.append(Score(*place, each.against_long, times(each.against_long), near))
                 continue
             if not cell.misread:
-                text = f"{percent(each.coverage)} (median length {each.length:.2f})"
+                refused = each.answered.runs - each.answered.held
+                text = f"{percent(each.coverage)} ({each.length:.2f}{f', {refused} refused' if refused else ''})"
                 coverage.append(Score(*place, each.coverage, text, judge(each.coverage, *GOAL)))
                 angles.append(Score(*place, each.angle, f"{times(each.angle)}°", None))
                 errors.append(Score(*place, each.error, times(each.error), None))
             limits = (FLAGGED, 1.0) if cell.misread else (0.0, FALSE_ALARMS)
             verdict = judge(each.flagged, *limits)
             flags.append(Score(cell.reading, cell.size, each.flagged, percent(each.flagged), verdict))
-        note = "Coefficients are from N(0, 1), features from N(0, 1)/sqrt(d), for every log; the noise is known."
+        note = "Coefficients are from N(0, 1), features from N(0, 1)/sqrt(d), for every log; the noise is known. "
+        note += "In brackets the median length of an interval, and how many logs were refused, if any."
         about = "A misread log that is refused counts as noticed."
         goal = f"at least {FLAGGED:.0%} of misread logs, at most {FALSE_ALARMS:.0%} of others"
         found = [
