@@ -293,7 +293,7 @@ class _Request:
                 try:
                     odds = self._odds(rule, noise, means)
                 except InferenceError as refusal:
-                    return replace(self._verdict(0.0, capitalise(str(refusal)), statistics, SIMULATIONS), weighed=True)
+                    return replace(self._verdict(0.0, _unexplained(refusal), statistics, SIMULATIONS), weighed=True)
             if odds is None:
                 reason = _said(by_simulation, _furthest(statistics), notes)
                 return self._verdict(by_simulation, reason, (*statistics, *drift), SIMULATIONS)
@@ -557,6 +557,12 @@ class _Decided:
 
 def _noise(exponent: int) -> Gaussian:
     return Gaussian(2.0 ** (exponent / 2))
+
+
+def _unexplained(refusal: InferenceError) -> str:
+    """Say where the rule can no longer have made the log."""
+    where = "" if refusal.round is None else f" up to round {refusal.round:,}"
+    return f"No sequence of rewards that was tried makes the rule choose as the log has it{where}."
 
 
 def _more_probable(odds: Odds) -> str:

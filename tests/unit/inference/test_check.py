@@ -471,6 +471,7 @@ def test_index_rules_of_yes_no_rewards_are_weighed_by_the_probability_of_the_log
     log = ub.parse_rule(made).demonstrate(CLICKS, 800, seed=2)
     check = estimated(log, "ucb1:exploration=0.5", bernoulli=True, sigma=None).check
     assert (check.verdict, check.weighed) == ("does not fit", True)
+    assert re.match(r"No sequence of rewards that was tried makes the rule choose .* up to round \d+\.", check.reason)
 
 
 @pytest.mark.parametrize("made", ["ucb1", "ucb1:ties=random", "ucb1:exploration=0.5"])
