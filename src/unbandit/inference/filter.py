@@ -262,7 +262,7 @@ class CloudFilter:
             return pulls, died, np.minimum(rounds, self.log.lengths.max())
         pulls = np.bincount(reading.arm, weights=reading.count, minlength=arms).astype(np.int64)
         if isinstance(rule, IndexRule):
-            shifts, ties = rule.shifts and level, rule.ties == "random"
+            ties, moves = rule.ties == "random", (rule.shifts, level)
             most_relaxed = self._most_relaxed(reading.arm.size)
             parameters, compares_all = rule.parameters(horizon), rule.uses_round or self.there is not None
             if rule.delay > 0:
@@ -270,11 +270,11 @@ class CloudFilter:
                 if belief.bernoulli:
                     died = filter_late_successes(*given, most_relaxed)
                 else:
-                    died = filter_late_index(*given, shifts, most_relaxed)
+                    died = filter_late_index(*given, *moves, most_relaxed)
             elif belief.bernoulli:
                 died = filter_successes(parameters, reading, cloud, compares_all, ties, most_relaxed)
             else:
-                died = filter_index(parameters, reading, cloud, compares_all, ties, shifts, most_relaxed)
+                died = filter_index(parameters, reading, cloud, compares_all, ties, *moves, most_relaxed)
             return pulls, died, reading.round
         assert isinstance(rule, RandomisedRule)
         if self.follows_leader:

@@ -10,6 +10,9 @@ order decide; arms never pulled again lie below all others. Two arms are compare
 Within a stretch of one arm the proposal is twisted towards the mean that its end requires; each particle carries a
 factor, roughly the probability that a random walk crosses in time, which is divided out at the next step.
 
+Which arms are compared, and when, is the same for all particles. Where the index rises with the mean one for one, so is
+the difference of two indices but for the sample means: no formula is evaluated for a particle.
+
 Rewards of 0 and 1 are filtered in `successes`.
 """
 
@@ -19,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import index_value, mean_value
 from unbandit.kernels.simulate_available import is_there
 from unbandit.kernels.smc.cloud import (
@@ -63,6 +66,16 @@ class LastRewards(NamedTuple):
     single: NDArray[np.bool_]  # per arm: whether its last step hid exactly one reward
 
 
+class Comparisons(NamedTuple):
+    """How one arm compares with others: each bounds its sample mean from one side."""
+
+    other: Integers  # the other arm
+    above: Marks  # whether the other arm's index was not smaller
+    at: Integers  # the round
+    share: Numbers  # one over the other arm's pulls
+    offset: Numbers  # the bound minus the other arm's sample mean, of an index that shifts with the mean
+
+
 class Pull(NamedTuple):
     """A step in the making."""
 
@@ -73,12 +86,14 @@ class Pull(NamedTuple):
 
 @compiled
 def filter_index(
-    parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool, most_relaxed: int
+    parameters: Any, steps: Steps, cloud: Cloud, uses_round: bool, random_ties: bool, shifts: bool, level: bool,
+    most_relaxed: int,
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration; return 0, or the first step (from 1) that no particle survives.
 
     It also ends, with that step, where more than `most_relaxed` steps were relaxed for every particle: an impossible
-    record costs no more than the rounds up to there.
+    record costs no more than the rounds up to there. `shifts` says that the index rises with the mean one for one, and
+    `level` that no known reward shows the level of all means.
     """
     number, arms = cloud.sums.shape
     belief, sums, past = cloud.belief, cloud.sums, cloud.past
@@ -87,7 +102,9 @@ def filter_index(
     floor, gone = np.full(number, -math.inf), steps.spans.last
     state = ComparisonState(sums, pulls, next_round, index, floor, gone, uses_round)
     last = LastRewards(np.full((number, arms), math.inf), np.zeros((number, arms)), np.zeros(arms, np.bool_))
-    redraws = arms <= MOST_REDRAWN
+    redraws, moves_level = arms <= MOST_REDRAWN, shifts and level
+    compared = new_comparisons(arms)
+    other, above, at, share, offset = compared.other, compared.above, compared.at, compared.share, compared.offset
     mark, relaxed_steps = 0, 0
     for step in range(steps.arm.size):
         arm, own_round, left, binding = steps.arm[step], steps.next_round[step], steps.left[step], steps.binding[step]
@@ -96,11 +113,22 @@ def filter_index(
             _weigh_ties(parameters, steps, cloud, state, step)
         seen = absorb(steps, cloud, step)
         if redraws and steps.decides[step]:
-            _lower_caps(parameters, steps, state, last, step)
+            _lower_caps(parameters, steps, state, last, step, shifts)
         prior, after = prior_of(belief, arm), pulls[arm] + steps.count[step]
         known, hidden = cloud.before[arm] + pulls[arm] + seen, steps.count[step] - seen
         upper, lower = neighbours(next_round, arm, own_round)
         pull = Pull(after, hidden, known)
+        comparisons = 0
+        if binding and uses_round:
+            comparisons = _compare(parameters, state, compared, arm, own_round, after, shifts)
+        # Of an index that shifts: what is added to the sample mean, and what is missing at the end of a stretch.
+        rival, rival_round = steps.rival[step], steps.rival_round[step]
+        width = index_value(parameters, 0.0, after, 1) if shifts and not uses_round else 0.0
+        ahead = 0.0
+        if shifts and left > 0:
+            ahead = mean_value(parameters, 0.0, after + left, rival_round)
+            if uses_round:
+                ahead = offset_between(parameters, pulls[rival], after + left, rival_round)
         for particle in range(number):
             base, drawn_by = sums[particle, arm], uniform(cloud.rng, PARTICLES, step, particle)
             total = past[particle, arm] + base
@@ -110,14 +138,16 @@ def filter_index(
             low, high = -math.inf, math.inf
             if binding:
                 if uses_round:
-                    low, high = _all_bounds(parameters, sums, pulls, next_round, gone, particle, arm, own_round, after)
+                    low, high = bounds_by(
+                        parameters, sums, pulls, other, above, at, share, offset, comparisons, shifts, particle, after
+                    )
                 else:
                     if upper != NONE:
-                        high = mean_value(parameters, index[particle, upper], after, 1)
+                        high = _mean_at(parameters, index[particle, upper], after, width, shifts)
                     if lower != NONE:
-                        low = mean_value(parameters, index[particle, lower], after, 1)
+                        low = _mean_at(parameters, index[particle, lower], after, width, shifts)
                     elif own_round != NEVER and floor[particle] > -math.inf:
-                        low = mean_value(parameters, floor[particle], after, 1)
+                        low = _mean_at(parameters, floor[particle], after, width, shifts)
                 low, high = low * after - base, high * after - base
             # Proposal within the bounds, and its weight: w *= P(low < x < high).
             relaxed = False
@@ -126,13 +156,12 @@ def filter_index(
                 if relaxed:
                     log_mass = penalty(max(low, -high) / prior.sigma)
             elif left > 0:  # within a stretch: twisted towards the mean at which the rival takes over
-                rival, rival_round = steps.rival[step], steps.rival_round[step]
-                value = index[particle, rival]
-                if uses_round:
-                    value = index_value(
-                        parameters, sample_mean(sums, pulls, particle, rival), pulls[rival], rival_round
-                    )
-                goal = mean_value(parameters, value, after + left, rival_round)
+                value = sample_mean(sums, pulls, particle, rival) if uses_round else index[particle, rival]
+                goal = value + ahead
+                if not shifts:
+                    if uses_round:
+                        value = index_value(parameters, value, pulls[rival], rival_round)
+                    goal = mean_value(parameters, value, after + left, rival_round)
                 gained, log_mass, log_twists[particle] = propose_twisted(
                     prior, pull, base, total, low, left, goal, drawn_by, cloud.table
                 )
@@ -145,7 +174,8 @@ def filter_index(
             last.cap[particle, arm] = math.inf
             # New index of the arm; the largest one of arms never pulled again is the floor.
             if binding and not uses_round:
-                index[particle, arm] = index_value(parameters, sums[particle, arm] * (1.0 / after), after, 1)
+                mean = sums[particle, arm] * (1.0 / after)
+                index[particle, arm] = mean + width if shifts else index_value(parameters, mean, after, 1)
                 if own_round == NEVER:
                     floor[particle] = max(floor[particle], index[particle, arm])
         pulls[arm] = after
@@ -166,15 +196,15 @@ def filter_index(
             inherit(last.cap, cloud.ancestors)
             inherit(last.drawn, cloud.ancestors)
             if redraws and left == 0:
-                _gibbs_last(parameters, cloud, state, last, step)
+                _gibbs_last(parameters, cloud, state, last, compared, step, shifts)
                 if not uses_round:
-                    _recompute_indices(parameters, state)
-            if shifts and left == 0:
+                    _recompute_indices(parameters, state, shifts)
+            if moves_level and left == 0:
                 _gibbs_levels(cloud, state, last, step)
         mark = keep_sums(cloud, step, mark)
     if redraws:
         _gibbs_final(cloud, state, last, steps.arm.size)
-    if shifts:
+    if moves_level:
         _gibbs_levels(cloud, state, last, steps.arm.size)
     return 0
 
@@ -228,27 +258,78 @@ def sample_mean(sums: Numbers, pulls: Integers, particle: int, arm: int) -> floa
     return sums[particle, arm] * (1.0 / pulls[arm])
 
 
+@called
+def new_comparisons(most: int) -> Comparisons:
+    """Return room for comparisons."""
+    numbers = np.zeros(most), np.zeros(most)
+    return Comparisons(np.zeros(most, np.int64), np.zeros(most, np.bool_), np.zeros(most, np.int64), *numbers)
+
+
 @inlined
-def _all_bounds(
-    parameters: Any, sums: Numbers, pulls: Integers, next_round: Integers, last_round: Integers, particle: int,
-    arm: int, own_round: int, after: int,
+def offset_between(parameters: Any, pulls: int, after: int, at: int) -> float:
+    """Return how much smaller a sample mean of `after` rewards is than one of `pulls`, where their indices are equal.
+
+    For an index that rises with the mean one for one.
+    """
+    return mean_value(parameters, index_value(parameters, 0.0, pulls, at), after, at)
+
+
+@called
+def add_comparison(
+    parameters: Any, compared: Comparisons, number: int, other: int, above: bool, pulls: int, after: int, at: int,
+    shifts: bool,
+) -> int:  # fmt: skip
+    """Add a comparison with another arm after `number` others; return how many there are now."""
+    compared.other[number], compared.above[number], compared.at[number] = other, above, at
+    compared.share[number] = 1.0 / pulls
+    if shifts:
+        compared.offset[number] = offset_between(parameters, pulls, after, at)
+    return number + 1
+
+
+@inlined
+def bounds_by(
+    parameters: Any, sums: Numbers, pulls: Integers, other: Integers, above: Marks, at: Integers, share: Numbers,
+    offset: Numbers, number: int, shifts: bool, particle: int, after: int,
 ) -> tuple[float, float]:  # fmt: skip
-    """Compare an arm with every other in the round where one of the two is pulled next; return its mean's bounds."""
+    """Return the bounds of an arm's sample mean after `after` rewards, by a number of comparisons."""
     low, high = -math.inf, math.inf
-    for other in range(pulls.size):
-        other_round = next_round[other]
+    for place in range(number):
+        bound = sums[particle, other[place]] * share[place]
+        if shifts:
+            bound += offset[place]
+        else:
+            value = index_value(parameters, bound, pulls[other[place]], at[place])
+            bound = mean_value(parameters, value, after, at[place])
+        if above[place]:
+            high = min(high, bound)
+        else:
+            low = max(low, bound)
+    return low, high
+
+
+@called
+def _compare(
+    parameters: Any, state: ComparisonState, compared: Comparisons, arm: int, own_round: int, after: int, shifts: bool
+) -> int:
+    """Compare an arm with every other in the round where one of the two is pulled next; return how many there are."""
+    number, last_round = 0, state.last_round
+    for other in range(state.pulls.size):
+        other_round = state.next_round[other]
         if other == arm or other_round == NONE or (other_round == NEVER and own_round == NEVER):
             continue
         at = min(own_round, other_round)
         if at > last_round[arm] or at > last_round[other]:
             continue
-        value = index_value(parameters, sample_mean(sums, pulls, particle, other), pulls[other], at)
-        bound = mean_value(parameters, value, after, at)
-        if other_round < own_round:
-            high = min(high, bound)
-        else:
-            low = max(low, bound)
-    return low, high
+        above = other_round < own_round
+        number = add_comparison(parameters, compared, number, other, above, state.pulls[other], after, at, shifts)
+    return number
+
+
+@inlined
+def _mean_at(parameters: Any, value: float, pulls: int, width: float, shifts: bool) -> float:
+    """Return the mean at which an index that ignores the round has a value; `width` is that of an index that shifts."""
+    return value - width if shifts else mean_value(parameters, value, pulls, 1)
 
 
 @inlined
@@ -306,29 +387,40 @@ def absorb(steps: Steps, cloud: Cloud, step: int) -> int:
 
 
 @called
-def _recompute_indices(parameters: Any, state: ComparisonState) -> None:
+def _recompute_indices(parameters: Any, state: ComparisonState, shifts: bool) -> None:
     """Recompute every index, and the largest of the arms that are never pulled again."""
     sums, pulls, next_round = state.sums, state.pulls, state.next_round
     for particle in range(sums.shape[0]):
         state.floor[particle] = -math.inf
-        for arm in range(pulls.size):
-            if next_round[arm] == NONE:
-                continue
-            value = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], 1)
+    for arm in range(pulls.size):
+        if next_round[arm] == NONE:
+            continue
+        width = index_value(parameters, 0.0, pulls[arm], 1) if shifts else 0.0
+        for particle in range(sums.shape[0]):
+            mean = sample_mean(sums, pulls, particle, arm)
+            value = mean + width if shifts else index_value(parameters, mean, pulls[arm], 1)
             state.index[particle, arm] = value
             if next_round[arm] == NEVER:
                 state.floor[particle] = max(state.floor[particle], value)
 
 
 @called
-def _lower_caps(parameters: Any, steps: Steps, state: ComparisonState, last: LastRewards, step: int) -> None:
+def _lower_caps(
+    parameters: Any, steps: Steps, state: ComparisonState, last: LastRewards, step: int, shifts: bool
+) -> None:  # fmt: skip
     """Bound the means of the idle arms by what would have won this decision."""
     arm, now, sums, pulls, cap = steps.arm[step], steps.round[step], state.sums, state.pulls, last.cap
-    for particle in range(sums.shape[0]):
-        value = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], now)
-        for other in range(pulls.size):
-            if other != arm and is_there(steps.spans, other, now):
-                cap[particle, other] = min(cap[particle, other], mean_value(parameters, value, pulls[other], now))
+    for other in range(pulls.size):
+        if other == arm or not is_there(steps.spans, other, now):
+            continue
+        offset = offset_between(parameters, pulls[arm], pulls[other], now) if shifts else 0.0
+        for particle in range(sums.shape[0]):
+            bound = sample_mean(sums, pulls, particle, arm)
+            if shifts:
+                bound += offset
+            else:
+                bound = mean_value(parameters, index_value(parameters, bound, pulls[arm], now), pulls[other], now)
+            cap[particle, other] = min(cap[particle, other], bound)
 
 
 # --- Gibbs moves ---
@@ -347,15 +439,23 @@ def _gibbs_levels(cloud: Cloud, state: ComparisonState, last: LastRewards, step:
 
 
 @called
-def _gibbs_last(parameters: Any, cloud: Cloud, state: ComparisonState, last: LastRewards, step: int) -> None:
+def _gibbs_last(
+    parameters: Any, cloud: Cloud, state: ComparisonState, last: LastRewards, compared: Comparisons, step: int,
+    shifts: bool,
+) -> None:  # fmt: skip
     """On the way, redraw the last reward of each arm in turn, within all past and coming comparisons."""
-    sums, pulls, next_round, gone = state.sums, state.pulls, state.next_round, state.last_round
-    for particle in range(sums.shape[0]):
-        for arm in range(pulls.size):
-            if last.single[arm] and next_round[arm] != NONE:
-                own_round, after = next_round[arm], pulls[arm]
-                low, high = _all_bounds(parameters, sums, pulls, next_round, gone, particle, arm, own_round, after)
-                redraw(cloud, pulls, last.drawn, particle, arm, low, min(high, last.cap[particle, arm]), step)
+    sums, pulls, cap = state.sums, state.pulls, last.cap
+    other, above, at, share, offset = compared.other, compared.above, compared.at, compared.share, compared.offset
+    for arm in range(pulls.size):
+        if not last.single[arm] or state.next_round[arm] == NONE:
+            continue
+        after = pulls[arm]
+        number = _compare(parameters, state, compared, arm, state.next_round[arm], after, shifts)
+        for particle in range(sums.shape[0]):
+            low, high = bounds_by(
+                parameters, sums, pulls, other, above, at, share, offset, number, shifts, particle, after
+            )
+            redraw(cloud, pulls, last.drawn, particle, arm, low, min(high, cap[particle, arm]), step)
 
 
 @called

@@ -32,8 +32,13 @@ from unbandit.kernels.smc.cloud import (
 )
 from unbandit.kernels.smc.index import (
     MOST_REDRAWN,
+    Comparisons,
     Pull,
     absorb,
+    add_comparison,
+    bounds_by,
+    new_comparisons,
+    offset_between,
     penalty,
     propose_normal,
     propose_twisted,
@@ -79,7 +84,7 @@ class PastBounds(NamedTuple):
 @compiled
 def filter_late_index(
     parameters: Any, steps: Steps, cloud: Cloud, turns: Turns, uses_round: bool, random_ties: bool, shifts: bool,
-    most_relaxed: int,
+    level: bool, most_relaxed: int,
 ) -> int:  # fmt: skip
     """Move a cloud through a demonstration, reward by reward; return 0, or the first step that no particle survives.
 
@@ -92,38 +97,43 @@ def filter_late_index(
     state = SharedStates(sums, pulls, start, end, uses_round)
     bounds = (np.full((number, arms), -math.inf), np.full((number, arms), math.inf))
     past = PastBounds(*bounds, np.zeros((number, arms)), np.zeros(arms, np.bool_))
-    redraws = arms <= MOST_REDRAWN
+    redraws, moves_level = arms <= MOST_REDRAWN, shifts and level
+    compared = new_comparisons(4 * arms)
+    other, above, places, share, offset = compared.other, compared.above, compared.at, compared.share, compared.offset
     mark, relaxed_steps = 0, 0
     for step in range(steps.arm.size):
         arm, left = steps.arm[step], steps.left[step]
         if random_ties and turns.chosen[step] != NONE:
             _weigh_ties(parameters, cloud, state, turns, step)
         if redraws and pulls[arm] > 0:
-            _remember(parameters, state, turns, past, arm, step)
+            _remember(parameters, state, turns, past, arm, step, shifts)
         seen = absorb(steps, cloud, step)
         prior, after = prior_of(cloud.belief, arm), pulls[arm] + 1
         known = cloud.before[arm] + pulls[arm] + seen
         start[arm], end[arm] = step + 1, turns.arrival[step]
         pull = Pull(after, 1 - seen, known)
+        comparisons = _compare(parameters, state, turns, compared, arm, after, shifts)
+        rival, at = steps.rival[step], steps.rival_round[step]
+        ahead = offset_between(parameters, pulls[rival], after + left, at) if shifts and left > 0 else 0.0
         for particle in range(number):
             base, drawn_by = sums[particle, arm], uniform(cloud.rng, PARTICLES, step, particle)
             total = cloud.past[particle, arm] + base
             log_weight = -log_twists[particle]  # the twisting factor of the previous step is divided out
             log_twists[particle] = 0.0
             relaxed, gained, log_mass = False, 0.0, 0.0
-            low, high = _bounds(
-                parameters, sums, pulls, start, end, turns.first, turns.last, turns.delay, uses_round, particle, arm,
-                after,
-            )  # fmt: skip
+            low, high = bounds_by(
+                parameters, sums, pulls, other, above, places, share, offset, comparisons, shifts, particle, after
+            )
             low, high = low * after - base, high * after - base
             if seen == 1:
                 relaxed = max(low, -high) > 0.0
                 if relaxed:
                     log_mass = penalty(max(low, -high) / prior.sigma)
             elif left > 0:  # within a stretch: twisted towards the mean at which the rival takes over
-                rival, at = steps.rival[step], steps.rival_round[step]
-                value = index_value(parameters, sample_mean(sums, pulls, particle, rival), pulls[rival], at)
-                goal = mean_value(parameters, value, after + left, at)
+                goal = sample_mean(sums, pulls, particle, rival) + ahead
+                if not shifts:
+                    value = index_value(parameters, sample_mean(sums, pulls, particle, rival), pulls[rival], at)
+                    goal = mean_value(parameters, value, after + left, at)
                 gained, log_mass, log_twists[particle] = propose_twisted(
                     prior, pull, base, total, low, left, goal, drawn_by, cloud.table
                 )
@@ -148,13 +158,13 @@ def filter_late_index(
             inherit(past.high, cloud.ancestors)
             inherit(past.drawn, cloud.ancestors)
             if redraws and left == 0:
-                _gibbs_last(parameters, cloud, state, turns, past, step)
-            if shifts and left == 0:
+                _gibbs_last(parameters, cloud, state, turns, past, compared, step, shifts)
+            if moves_level and left == 0:
                 _gibbs_levels(cloud, state, past, step)
         mark = keep_sums(cloud, step, mark)
     if redraws:
-        _gibbs_last(parameters, cloud, state, turns, past, steps.arm.size)
-    if shifts:
+        _gibbs_last(parameters, cloud, state, turns, past, compared, steps.arm.size, shifts)
+    if moves_level:
         _gibbs_levels(cloud, state, past, steps.arm.size)
     return 0
 
@@ -169,30 +179,24 @@ def later_turn(last: Integers, arm: int, turn: int, final: int) -> int:
     return later if later > turn else NEVER
 
 
-@inlined
-def _bounds(
-    parameters: Any, sums: Numbers, pulls: Integers, start: Integers, end: Integers, first: Integers, last: Integers,
-    delay: int, uses_round: bool, particle: int, arm: int, after: int,
-) -> tuple[float, float]:  # fmt: skip
-    """Return the bounds of an arm's sample mean, by all decisions beside the present sample means of the others."""
-    low, high = -math.inf, math.inf
+@called
+def _compare(
+    parameters: Any, state: SharedStates, turns: Turns, compared: Comparisons, arm: int, after: int, shifts: bool
+) -> int:
+    """Compare an arm with the present sample means of the others at all decisions; return how many there are."""
+    number, pulls = 0, state.pulls
     for other in range(pulls.size):
         if other == arm or pulls[other] == 0:
             continue
-        begin, final = max(start[arm], start[other]), min(end[arm], end[other])
-        mean = sample_mean(sums, pulls, particle, other)
+        begin, final = max(state.start[arm], state.start[other]), min(state.end[arm], state.end[other])
         for side in range(2):
             decided = arm if side == 0 else other
-            turn = first[begin, decided]
+            turn = turns.first[begin, decided]
             while turn <= final and turn != NEVER:
-                at = turn + delay + 1
-                bound = mean_value(parameters, index_value(parameters, mean, pulls[other], at), after, at)
-                if side == 0:
-                    low = max(low, bound)
-                else:
-                    high = min(high, bound)
-                turn = later_turn(last, decided, turn, final) if uses_round else NEVER
-    return low, high
+                at = turn + turns.delay + 1
+                number = add_comparison(parameters, compared, number, other, side == 1, pulls[other], after, at, shifts)
+                turn = later_turn(turns.last, decided, turn, final) if state.uses_round else NEVER
+    return number
 
 
 @called
@@ -209,7 +213,9 @@ def _weigh_ties(parameters: Any, cloud: Cloud, state: SharedStates, turns: Turns
 
 
 @called
-def _remember(parameters: Any, state: SharedStates, turns: Turns, past: PastBounds, arm: int, step: int) -> None:
+def _remember(
+    parameters: Any, state: SharedStates, turns: Turns, past: PastBounds, arm: int, step: int, shifts: bool
+) -> None:
     """Keep what decisions say of the other arms, beside the sample mean of an arm that changes in this step."""
     sums, pulls = state.sums, state.pulls
     for other in range(pulls.size):
@@ -221,9 +227,13 @@ def _remember(parameters: Any, state: SharedStates, turns: Turns, past: PastBoun
             turn = turns.first[begin, decided]
             while turn <= step and turn != NEVER:
                 at = turn + turns.delay + 1
+                offset = offset_between(parameters, pulls[arm], pulls[other], at) if shifts else 0.0
                 for particle in range(sums.shape[0]):
-                    value = index_value(parameters, sample_mean(sums, pulls, particle, arm), pulls[arm], at)
-                    bound = mean_value(parameters, value, pulls[other], at)
+                    bound = sample_mean(sums, pulls, particle, arm)
+                    if shifts:
+                        bound += offset
+                    else:
+                        bound = mean_value(parameters, index_value(parameters, bound, pulls[arm], at), pulls[other], at)
                     if side == 0:
                         past.high[particle, other] = min(past.high[particle, other], bound)
                     else:
@@ -246,14 +256,21 @@ def _gibbs_levels(cloud: Cloud, state: SharedStates, past: PastBounds, step: int
 
 
 @called
-def _gibbs_last(parameters: Any, cloud: Cloud, state: SharedStates, turns: Turns, past: PastBounds, step: int) -> None:
+def _gibbs_last(
+    parameters: Any, cloud: Cloud, state: SharedStates, turns: Turns, past: PastBounds, compared: Comparisons,
+    step: int, shifts: bool,
+) -> None:  # fmt: skip
     """Redraw the last reward of each arm in turn, within all past and coming comparisons."""
-    for particle in range(cloud.sums.shape[0]):
-        for arm in range(state.pulls.size):
-            if past.single[arm] and state.pulls[arm] > 0:
-                low, high = _bounds(
-                    parameters, state.sums, state.pulls, state.start, state.end, turns.first, turns.last, turns.delay,
-                    state.uses_round, particle, arm, state.pulls[arm],
-                )  # fmt: skip
-                low, high = max(low, past.low[particle, arm]), min(high, past.high[particle, arm])
-                redraw(cloud, state.pulls, past.drawn, particle, arm, low, high, step)
+    sums, pulls = state.sums, state.pulls
+    other, above, at, share, offset = compared.other, compared.above, compared.at, compared.share, compared.offset
+    for arm in range(pulls.size):
+        if not past.single[arm] or pulls[arm] == 0:
+            continue
+        after = pulls[arm]
+        number = _compare(parameters, state, turns, compared, arm, after, shifts)
+        for particle in range(sums.shape[0]):
+            low, high = bounds_by(
+                parameters, sums, pulls, other, above, at, share, offset, number, shifts, particle, after
+            )
+            low, high = max(low, past.low[particle, arm]), min(high, past.high[particle, arm])
+            redraw(cloud, pulls, past.drawn, particle, arm, low, high, step)
