@@ -289,7 +289,7 @@ def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, h
 
 def _kept(looks: tuple[LookAhead | None, ...]) -> tuple[LookAhead | None, ...]:
     """Return how clouds look ahead, or nothing where it takes too much memory to keep."""
-    numbers = sum(twisted.size for look in looks if look is not None for twisted in look.twists)
+    numbers = sum(look.size for look in looks if look is not None)
     return looks if numbers <= MOST_KEPT else ()
 
 

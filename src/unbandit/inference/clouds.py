@@ -22,6 +22,7 @@ from unbandit.inference.filter import (
 from unbandit.inference.leader import can_meet, twist_leaders
 from unbandit.inference.lookahead import (
     BetaLog,
+    OutlookLog,
     as_angles,
     beta_log,
     has_outlook,
@@ -72,6 +73,17 @@ class LookAhead:
 
     twists: tuple[TwistedLog | BetaLog, ...] = ()  # none where clouds that do not look at the future find clearly more
     predict: Callable[[], Numbers] = lambda: np.zeros(0)
+    outlooks: tuple[OutlookLog, ...] = ()  # the same for a rule that divides rewards
+    tried: int = 0  # particles of the small clouds that chose among more than one kind of look
+
+    @property
+    def size(self) -> int:
+        """Return how many numbers it holds, about."""
+        return sum(each.size for each in (*self.twists, *self.outlooks))
+
+    def serves(self, particles: int) -> bool:
+        """Return whether clouds of as many particles would choose it by small clouds that are no larger."""
+        return self.tried >= min(particles, PILOT_PARTICLES)
 
     @cached_property
     def predictions(self) -> Numbers:
@@ -177,11 +189,15 @@ def run_filters(
         if particles is None:
             task = replace(task, particles=_twisted_particles(number, rule, len(log.arms), ahead=False))
     elif isinstance(rule, RandomisedRule) and task.follows_leader:
-        task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
-        look_ahead = LookAhead(predict=_by_pilot(pilot, int(log.lengths.sum())))
+        if look_ahead is None or not look_ahead.serves(number):
+            task, pilot = _towards_meetings(task, rule, steps, clouds, more=particles is None)
+            look_ahead = _chosen(task, _by_pilot(pilot, int(log.lengths.sum())))
+        task = replace(task, twists=look_ahead.twists)
     elif isinstance(rule, RandomisedRule) and task.divides_rewards and has_outlook(rule, steps, len(log.arms)):
-        task, pilot = _around_paths(task, rule, steps, clouds, default=particles is None)
-        look_ahead = LookAhead(predict=_by_pilot(pilot, int(log.lengths.sum())))
+        if look_ahead is None or not look_ahead.serves(number):
+            task, pilot = _around_paths(task, rule, steps, clouds, default=particles is None)
+            look_ahead = _chosen(task, _by_pilot(pilot, int(log.lengths.sum())))
+        task = replace(task, outlooks=look_ahead.outlooks)
     elif isinstance(rule, RandomisedRule) and particles is None:
         task = replace(task, particles=int(STRAIGHT_SHARE * number))
     with current_work().stage("Filtering", clouds * task.particles * sum(map(number_of_steps, readings))):
@@ -199,6 +215,11 @@ def run_filters(
     opening = sum(opening_chance(log, which, rule, there) for which in range(len(log)))
     evidences = [log_evidence_of(own) + opening for own in passes]
     return FilterResult(passes, np.array(evidences + [-math.inf] * len(collapsed)), look_ahead, task.looks_ahead)
+
+
+def _chosen(task: CloudFilter, predict: Callable[[], Numbers]) -> LookAhead:
+    """Return how the clouds of a filter look ahead, as small clouds have chosen it."""
+    return LookAhead(task.twists, predict, task.outlooks, tried=min(task.particles, PILOT_PARTICLES))
 
 
 def _by_pilot(pilot: tuple[FilterPass, ...], rounds: int) -> Callable[[], Numbers]:
@@ -242,7 +263,8 @@ def _look_ahead(task: CloudFilter, rule: RandomisedRule, steps: list[Steps], clo
     best, second = (int(at) for at in np.argsort(-worse)[:2])
     if not worse[second] > float(found.max()) - AGREE:
         straight = replace(small, particles=min(task.particles, PILOT_PARTICLES))
-        if min(log_evidence_of(straight.run(clouds + at)) for at in (2, 3)) > float(found.max()) + CLEARLY_MORE:
+        clearly = float(found.max()) + CLEARLY_MORE
+        if all(log_evidence_of(straight.run(clouds + at)) > clearly for at in (2, 3)):
             return LookAhead()
     nearly = worse[second] > worse[best] - NEARLY_AS_GOOD
     chosen = (twists[best], twists[second]) if nearly else (twists[best],)

@@ -112,6 +112,11 @@ class OutlookLog:
     firsts: tuple[int, ...]  # the first round of each demonstration
 
     @property
+    def size(self) -> int:
+        """Return how many numbers it holds, about."""
+        return self.outlook.bend.size
+
+    @property
     def log_start(self) -> float:
         """Return the log of the look-ahead before the first round."""
         return float(np.logaddexp.reduce(self.outlook.constant[:, 0]))
