@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from unbandit.calibration.measure import FALSE_ALARMS, MISSED, Criterion, Measure, Score, judge, percent
 from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes, seed_of, short
 from unbandit.demonstrators import IndexRule, Uniform, parse_rule
-from unbandit.errors import InferenceError, UnbanditError
+from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.estimators import estimate
 from unbandit.estimators.coverage import SIGMA
 from unbandit.estimators.procedures import quantile
@@ -56,6 +56,7 @@ TAKEN_FOR_CLICKS: Final = ("klucb", "ucbv", "epsilon-greedy:epsilon=0.1", "unifo
 SCATTER: Final = {"sigma half": 0.5, "sigma double": 2.0}
 DRIFT: Final = "drift"
 DRIFTED: Final = "drifted"  # the verdict of a check that warns of drift alone
+REFUSED: Final = "refused"  # the verdict on a record that ends in an error: its rule cannot have made it
 TWISTS: Final = ("batches of 5", "batches of 20", DRIFT, *SCATTER)
 
 SMALL, USUAL, LARGE = (2, 500), (4, 2_000), (10, 5_000)  # arms and rounds
@@ -293,11 +294,12 @@ class CheckTrials(CellTrials):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     found = checked_record(cell, log, float(means.max()))
-            except UnbanditError as refusal:  # no answer is no confident wrong one, but no verdict either
-                found = Check("not checked", reason=str(refusal))
-            texts = (described_design(cell, means, design), verdict_of(found), found.reason)
+                verdict, reason, p_value = verdict_of(found), found.reason, found.p_value
+            except (InferenceError, NotIdentifiable) as refusal:  # the rule cannot have made the record
+                verdict, reason, p_value = REFUSED, str(refusal), None
+            texts = (described_design(cell, means, design), verdict, reason)
             ratio = log_ratio(cell, log, means, design) if run % 4 < 2 else None  # half of them are enough for a bound
-            rows.append((task.cell, run, *texts, found.p_value, ratio))
+            rows.append((task.cell, run, *texts, p_value, ratio))
         schema = {
             **dict.fromkeys(("cell", "run"), pl.Int64),
             **dict.fromkeys(("design", "verdict", "reason"), pl.String),
@@ -340,7 +342,7 @@ class CheckMetrics:
 
 def check_metrics(cell: CheckCell, rows: pl.DataFrame) -> CheckMetrics:
     """Return the metrics of a cell."""
-    flags, designs = rows["verdict"].is_in(("does not fit", DRIFTED)), dict.fromkeys(rows["design"].to_list())
+    flags, designs = rows["verdict"].is_in(("does not fit", DRIFTED, REFUSED)), dict.fromkeys(rows["design"].to_list())
     parts = {
         design: share(float(flags.filter(rows["design"] == design).sum()), float((rows["design"] == design).sum()))
         for design in designs
@@ -406,7 +408,8 @@ def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
                 bounds.append(Score(cell_name(each.cell), column, bound, percent(bound), None))
         goal = "at least 95%; 80% at K=2, T=500 and for `lilucb` as `ucb`, 90% for Even-Dar elimination"
         note = (
-            "Every other run has means from N(0, 1), the others have even means, from 1 to 0. Where no test reaches "
+            "Every other run has means from N(0, 1), the others have even means, from 1 to 0. A log counts as flagged "
+            "too if it is refused, because the rule cannot have made it. Where no test reaches "
             "the goal, by the next table, there is no mark. "
             f"`{DRIFT}`: the best arm falls by its lead over the second best, evenly over the log; a lead below "
             f"{CLEAR_LEAD:g} is less than {CLEAR_LEAD / SIGMA:g} standard deviations of a reward. "

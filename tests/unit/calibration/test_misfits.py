@@ -231,3 +231,13 @@ def test_a_rule_that_chooses_at_random_is_checked_as_users_get_it():
 def test_every_cell_is_measured():
     measured = [cell for _, trials in Misfits().trials(Sizes()) for cell in trials.cells]
     assert sorted(map(str, measured)) == sorted(map(str, check_cells()))
+
+
+def test_a_refused_record_counts_as_flagged():
+    (cell,) = [CheckCell("uniform", "softmax:temperature=0.2", 4, 60, 6, 0.95)]
+    trials = CheckTrials((cell,), seed=1)
+    rows = trials.rows(next(iter(trials.tasks)))
+    refused = rows.filter(verdict="refused")
+    assert refused.height >= 4  # uniform choices hardly ever pull every arm once first
+    assert refused["p_value"].null_count() == refused.height
+    assert check_metrics(cell, rows).flagged.held >= refused.height
