@@ -383,6 +383,20 @@ def test_a_log_that_begins_late_is_looked_at_though_nothing_can_be_said_yet(clie
     assert "the opening is missing" in text_of(refused)
 
 
+def test_pulls_before_a_log_are_told_in_a_field(client, log, patient):
+    data, counts = numbered(log, lambda at: at > 1_500), log.select(0, 1_500).pulls[0].tolist()
+    typed = "\n".join(f"{arm}, {count}" for arm, count in zip(log.arms, counts, strict=True))
+    answer = estimated(client, data, UCB | {"starting_pulls": typed, "best_mean": ""})
+    assert "--starting-pulls counts.csv" in text_of(answer)
+    assert "the log begins in round 1,501" in text_of(answer)
+    told = client.get(re.search(r'href="(/jobs/[^"]+/files/counts.csv)"', answer.text)[1])
+    assert told.text.splitlines() == ["arm,pulls", *typed.replace(", ", ",").splitlines()]
+    wrong = "\n".join(f"{arm}, 1" for arm in log.arms)
+    refused = client.post("/estimate", data=UCB | {"starting_pulls": wrong}, files={"log": ("log.csv", data)})
+    assert "the counts given add up to 3" in at_field(refused, "starting_pulls")
+    assert f"{wrong}</textarea>" in refused.text
+
+
 def test_arms_that_come_and_go_are_told_in_a_field(client, patient):
     instance = ub.Instance([1.0, 0.5, 0.2], 0.5, arms=["A", "B", "C"])
     data = csv_of(ub.UCB1().demonstrate(instance, 1_000, seed=1, availability={"C": (301, None), "B": (None, 700)}))

@@ -102,6 +102,15 @@ def test_when_arms_could_be_chosen_is_read_line_by_line_or_from_a_table(text: st
         ("availability", "C,x,", "Expected a round, counted from 1"),
         ("availability", "C,1,\nC,2,", 'got "C" again'),
         ("availability", "arm,first,last", "Expected a line"),
+        (
+            "starting_pulls",
+            "A, 300",
+            "Expected each arm and its pulls before the log in a line, as in A, 300, with 0 for none",
+        ),
+        ("starting_pulls", "A, 300\nB", 'got "B"'),
+        ("starting_pulls", "arm,pulls", "Expected each arm"),
+        ("starting_pulls", "A,3\nB,x", 'got "B, x"'),
+        ("starting_pulls", "A,3\nB,2\nA,1", 'got "A" again.'),
         ("kept", "1", "Expected a number above 0 and below 1"),
         ("kept", "80%", "Expected a number above 0 and below 1"),
         ("windows", "1", "Expected a whole number, at least 2"),
@@ -117,7 +126,19 @@ def test_messages_name_the_fields_of_parts_of_a_run() -> None:
     assert page_option("kept") == 'the field "Probability of being kept"'
     assert page_option("availability") == 'the field "When arms could be chosen"'
     assert page_option("windows") == 'the field "Stretches"'
-    assert page_option("starting_pulls").endswith("on the command line")
+    assert page_option("starting_pulls") == 'the field "Pulls before the log"'
+
+
+@pytest.mark.parametrize("text", ["A, 300\nB, 200", "Arm,Pulls\nA,300\n\nB,200", "arm\tpulls\nA\t300\nB\t200"])
+def test_pulls_before_a_log_are_read_line_by_line_or_from_a_table(text: str) -> None:
+    assert read_options({"starting_pulls": text})["starting_pulls"].to_frame().rows() == [("A", 300), ("B", 200)]
+
+
+@pytest.mark.parametrize("header", ["", "demonstration,arm,pulls\n"])
+def test_pulls_before_several_runs_begin_with_the_run(header: str) -> None:
+    rows = [("r1", "A", 3), ("r1", "B", 2), ("r2", "A", 1), ("r2", "B", 0)]
+    text = header + "\n".join(f"{run},{arm},{pulls}" for run, arm, pulls in rows)
+    assert read_options({"starting_pulls": text})["starting_pulls"].to_frame().rows() == rows
 
 
 def test_every_rule_has_a_form_with_all_of_its_parameters() -> None:

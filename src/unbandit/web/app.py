@@ -318,7 +318,7 @@ async def _wait(job: Job, seconds: float) -> None:
 def _quick(rule: str | None, options: Mapping[str, Any]) -> bool:
     """Whether an estimate is certain to be quick: an equation, no draws, nothing to fit."""
     assumed = None if rule is None else rule_or_family(rule)
-    simulates = not {"kept", "availability", "windows"}.isdisjoint(options)
+    simulates = not {"starting_pulls", "kept", "availability", "windows"}.isdisjoint(options)
     return isinstance(assumed, Demonstrator) and not simulates and not draws(options.get("method"), assumed)
 
 

@@ -11,6 +11,8 @@ from importlib import resources
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from unbandit import checks, datasets
 from unbandit.contexts import known_linear_rules
 from unbandit.contexts.rule import linear_rule_or_family
@@ -20,10 +22,11 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import FIT, RuleFamily
 from unbandit.demonstrators.index import IndexRule
 from unbandit.demonstrators.rule import Rule
-from unbandit.errors import NotIdentifiable, ParameterError, shell_option
+from unbandit.errors import LogError, NotIdentifiable, ParameterError, shell_option
 from unbandit.estimators.arguments import check_numbers
 from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
+from unbandit.log import ActionLog
 from unbandit.log.availability import COLUMNS as COLUMNS_OF_AVAILABILITY
 from unbandit.log.availability import availability_of
 from unbandit.log.columns import ROLES
@@ -115,11 +118,12 @@ def read_options(form: Mapping[str, str]) -> dict[str, Any]:
     if "level" in given:
         given["level"] = float(given["level"])
     more = given.pop("anchor.more", None)
-    if "availability" in given:
-        try:
-            given["availability"] = _availability(given["availability"])
-        except ParameterError as error:
-            errors["availability"] = capitalise(error.said(page_option))
+    for name, table in (("availability", _availability), ("starting_pulls", _starting_pulls)):
+        if name in given:
+            try:
+                given[name] = table(given[name])
+            except ParameterError as error:
+                errors[name] = capitalise(error.said(page_option))
     anchors = {arm: value} if arm is not None and value is not None else {}
     try:
         anchors |= _more_anchors(more, anchors) if more is not None else {}
@@ -164,16 +168,20 @@ def _more_anchors(text: str, known: Mapping[str, float]) -> dict[str, float]:
     return added
 
 
-def _availability(text: str) -> dict[str, tuple[str, str]]:
-    """Read `C, 1001, 3000` line by line, or a table from a spreadsheet: an arm, its first and its last round."""
-    told: dict[str, tuple[str, str]] = {}
+def _table_rows(text: str, *headers: Sequence[str]) -> list[list[str]]:
+    """Read lines of cells, or a table from a spreadsheet, without lines that are blank and a header."""
     try:
         rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in text else ",", skipinitialspace=True))
     except csv.Error:
         rows = [[text]]
-    for cells in ([cell.strip() for cell in row] for row in rows if any(map(str.strip, row))):
-        if not told and tuple(map(str.lower, cells)) == COLUMNS_OF_AVAILABILITY:
-            continue
+    found = [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))]
+    return found[1:] if found and tuple(map(str.lower, found[0])) in headers else found
+
+
+def _availability(text: str) -> dict[str, tuple[str, str]]:
+    """Read `C, 1001, 3000` line by line, or a table from a spreadsheet: an arm, its first and its last round."""
+    told: dict[str, tuple[str, str]] = {}
+    for cells in _table_rows(text, COLUMNS_OF_AVAILABILITY):
         arm, *span = cells
         if not arm or not 1 <= len(span) <= 2:
             expected = "expected an arm, its first and its last round in each line, as in C, 1001, 3000"
@@ -185,6 +193,23 @@ def _availability(text: str) -> dict[str, tuple[str, str]]:
         raise ParameterError("expected a line for each such arm; got none.", parameter="availability")
     availability_of(told, tuple(told))  # refuses what is no round
     return told
+
+
+def _starting_pulls(text: str) -> ActionLog:
+    """Read `A, 300` line by line, or a table from a spreadsheet; with several runs, each line begins with its run."""
+    names = ("demonstration", "arm", "pulls")
+    rows = _table_rows(text, names, names[1:])
+    width = len(rows[0]) if rows else 0
+    fits = [len(cells) == width and width in (2, 3) and all(cells) and cells[-1].isdecimal() for cells in rows]
+    wrong = [cells for cells, each in zip(rows, fits, strict=True) if not each]
+    if wrong or len({cells[-2] for cells in rows}) < 2:
+        got = ", ".join((wrong or [[text.strip()]])[0])
+        expected = "expected each arm and its pulls before the log in a line, as in A, 300, with 0 for none"
+        raise ParameterError(f"{expected}; got {quote(got)}.", parameter="starting_pulls")
+    try:
+        return ActionLog.from_frame(pl.DataFrame(rows, schema=dict.fromkeys(names[-width:], pl.String), orient="row"))
+    except LogError as error:  # its remedies are those of a log
+        raise ParameterError(error.text, parameter="starting_pulls") from None
 
 
 def read_context_options(form: Mapping[str, str]) -> dict[str, Any]:

@@ -221,12 +221,15 @@ def _downloads(made: Any) -> tuple[Download, ...]:
 
 
 def _told(options: Mapping[str, Any]) -> tuple[Download, ...]:
-    """Return when arms could be chosen as the file that the command of a report reads."""
-    if "availability" not in options:
-        return ()
-    rows = [(arm, first or None, last or None) for arm, (first, last) in options["availability"].items()]
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
-    return table_files(frame, TABLES["availability"].removesuffix(".csv"), "When arms could be chosen")[:1]
+    """Return the tables that were typed in, as the files that the command of a report reads."""
+    tables = []
+    if "availability" in options:
+        rows = [(arm, first or None, last or None) for arm, (first, last) in options["availability"].items()]
+        frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
+        tables.append((frame, "availability", "When arms could be chosen"))
+    if "starting_pulls" in options:
+        tables.append((options["starting_pulls"].to_frame(), "starting_pulls", "Pulls before the log"))
+    return tuple(table_files(frame, TABLES[name].removesuffix(".csv"), label)[0] for frame, name, label in tables)
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
