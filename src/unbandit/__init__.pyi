@@ -66,6 +66,7 @@ from .estimators.stretches import stretches as stretches
 from .estimators.switching_moment import SwitchingMoment as SwitchingMoment
 from .estimators.switching_moment import switching_moment as switching_moment
 from .estimators.switching_moment import switching_rounds as switching_rounds
+from .estimators.variants import Sensitivity as Sensitivity
 from .estimators.variants import sensitivity as sensitivity
 from .fit import Check as Check
 from .hierarchy import Population as Population

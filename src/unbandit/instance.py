@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unbandit import checks
 from unbandit.errors import ParameterError
+from unbandit.tables import Tabular
+
+if TYPE_CHECKING:
+    import polars
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ Noise = Gaussian | Bernoulli
 
 
 @dataclass(frozen=True, eq=False)
-class Instance:
+class Instance(Tabular):
     """A bandit: the mean of every arm, the noise, the arms' names.
 
     Parameters
@@ -108,6 +113,12 @@ class Instance:
     def __repr__(self) -> str:
         span = f"means {self.means.min():.4g} to {self.best_mean:.4g}"
         return f"<Instance {self.name}: {len(self)} arms, {span}, {self.noise}>"
+
+    def to_frame(self) -> polars.DataFrame:
+        """Return one row per arm: its mean, and how far that lies below the best one."""
+        import polars as pl
+
+        return pl.DataFrame({"arm": self.arms, "mean": self.means, "gap": self.gaps})
 
     @property
     def sigma(self) -> float:

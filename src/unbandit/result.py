@@ -125,6 +125,14 @@ class Columns:
         numbers = {name: factor * getattr(self, name) for name in NUMBERS if name != "ratio"}
         return replace(self, **numbers)
 
+    @classmethod
+    def read(cls, rows: Sequence[Mapping[str, Any]], shape: tuple[int, int]) -> Columns:
+        """Read the rows of JSON."""
+        names = ("pulls", *NUMBERS)
+        numbers = {name: np.array([row[name] for row in rows], np.float64).reshape(shape) for name in names}
+        verdict = np.array([VERDICTS.index(row["verdict"]) for row in rows], np.int8).reshape(shape)
+        return cls(numbers.pop("pulls").astype(np.int64), **numbers, verdict=verdict)
+
     def frame(
         self, arms: Sequence[str], names: Mapping[str, Any], start: int = 0, stop: int | None = None
     ) -> polars.DataFrame:
@@ -544,16 +552,9 @@ def _read_answer(said: Mapping[str, Any]) -> Estimate:
     """Read what `_head` and the rows of JSON say."""
     rows, several = said["arms"], said["demonstrations"]
     arms = tuple(row["arm"] for row in rows[: len(rows) // several])
-    shape = several, len(arms)
-
-    def column(name: str) -> NDArray[np.float64]:
-        return np.array([row[name] for row in rows], np.float64).reshape(shape)
-
-    verdict = np.array([VERDICTS.index(row["verdict"]) for row in rows], np.int8).reshape(shape)
-    numbers = {name: column(name) for name in NUMBERS}
-    columns = Columns(column("pulls").astype(np.int64), **numbers, verdict=verdict)
+    columns = Columns.read(rows, (several, len(arms)))
     names = tuple(row["demonstration"] for row in rows[:: len(arms)]) if several > 1 else ("1",)
-    best = marked(verdict == BEST, arms) if several > 1 else (tuple(said["best"]),)
+    best = marked(columns.verdict == BEST, arms) if several > 1 else (tuple(said["best"]),)
     if "best_by_demonstration" in said:
         best = tuple(map(tuple, said["best_by_demonstration"]))
     horizon = said["horizon"]

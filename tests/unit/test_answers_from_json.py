@@ -34,6 +34,10 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "Population": lambda: ub.population(people(), "q-learning", bernoulli=True, check=False),
     "Plan": lambda: ub.plan(ub.Instance([1.0, 0.9, 0.0]), "sae", 0.05, longest=3000, runs=20, points=8),
     "Leak": lambda: ub.leak("two-armed", "ucb", 300, runs=20),
+    "LearningCurve": lambda: ub.learning_curve(a_log(), "ucb1", sigma=0.5, points=4),
+    "Stretches": lambda: ub.stretches(a_log(), "ucb1", sigma=0.5, windows=2),
+    "SwitchingMoment": lambda: ub.switching_moment(a_log(), "ucb1", sigma=0.5),
+    "Sensitivity": lambda: ub.sensitivity(a_log(), "ucb1", sigma=0.5),
     "Check": lambda: ub.estimate(a_log(), "ucb1", sigma=0.5).check,
 }
 

@@ -6,6 +6,7 @@ import builtins
 import inspect
 import math
 import sys
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -44,9 +45,16 @@ COEFFICIENTS = ub.ContextPosterior(
 )  # fmt: skip
 OFFERS = (OfferedArm("1", 9, 7, 0.8, 0.7, 0.9), OfferedArm("0", 9, 2, 0.2, 0.1, 0.3))
 CONTEXTS = ContextEstimate({"1": COEFFICIENTS}, {"1": OFFERS}, {"1": {"1": 0.8, "0": 0.2}})
+VARIANTS = ub.sensitivity(LOG, "ucb1", sigma=1.0)
+SEVERAL = ub.sensitivity(TWO, "ucb1", sigma=1.0)
+PARTS = ub.stretches(LOG, "ucb", sigma=1.0, windows=2)
+INSTANCE = ub.Instance([1.0, 0.5], arms="AB")
+STREAM = ub.StreamingEstimate("ucb", arms="AB", sigma=1.0)
+STREAM.update(list("AB" + "AAAB" * 20 + "A" * 118))
 TABLES: dict[str, Tabular] = {
     "log": LOG, "logs": TWO, "offers": LINEAR, "estimate": ANSWER, "estimates": MANY, "posterior": DRAWS,
     "check": CHECK, "curve": CURVE, "moment": MOMENT, "contexts": CONTEXTS, "coefficients": COEFFICIENTS,
+    "variants": VARIANTS, "variants of several": SEVERAL, "stretches": PARTS, "instance": INSTANCE, "stream": STREAM,
 }  # fmt: skip
 
 
@@ -67,6 +75,43 @@ def test_every_answer_is_a_table_of_either_library_and_html(name: str) -> None:
     assert "nan" not in html
     assert len(repr(table)) < 200
     assert any(letter.isdigit() for letter in repr(table))
+
+
+def test_scanned_logs_and_studies_are_tables(tmp_path: Any) -> None:
+    for log in (LOG, TWO):
+        scanned = ub.ActionLog.scan(log.write(tmp_path / "log.csv"))
+        assert scanned.to_frame().equals(log.summary())
+        assert scanned._repr_html_().count("<tr>") == log.summary().height + 1
+    result = ub.Study("two-armed", "ucb", [100, 200], runs=2).run(tmp_path / "study")
+    assert result.to_frame().height == 2 * 2 * 2
+    assert 0 < result.summary().height <= result.to_frame().height
+    assert "<StudyResult: 2 tasks" in repr(result)
+    assert "StudyResult: 2 tasks" in result._repr_html_()
+
+
+def test_an_instance_and_a_stream_say_their_numbers() -> None:
+    assert INSTANCE.to_frame().rows() == [("A", 1.0, 0.0), ("B", 0.5, 0.5)]
+    known = ub.estimate(LOG, "ucb", sigma=1.0, check=False)
+    assert STREAM.to_frame().equals(known.to_frame())
+    assert repr(STREAM) == "<StreamingEstimate: 200 rounds, 2 arms, ucb:alpha=0.25,scale=1.414>"
+
+
+def test_a_sensitivity_is_a_mapping_and_one_table() -> None:
+    assert list(VARIANTS) == ["exploration=1", "exploration=4"]
+    assert dict(VARIANTS) == VARIANTS.variants
+    short = VARIANTS.summary()
+    assert short.columns == ["arm", "as assumed", *VARIANTS]
+    assert short["arm"].to_list() == ["A", "B"]  # the best arm first
+    assert short["exploration=4"][1] == VARIANTS["exploration=4"]["B"].gap
+    assert short["as assumed"][1] == ub.estimate(LOG, "ucb1", sigma=1.0, check=False)["B"].gap
+    assert (
+        VARIANTS.to_frame().filter(variant="exploration=1").drop("variant").equals(VARIANTS["exploration=1"].to_frame())
+    )
+    assert SEVERAL.summary().columns[:2] == ["demonstration", "arm"]
+    assert SEVERAL.summary().height == 4
+    with pytest.raises(ub.ParameterError, match="this JSON has none"):
+        ub.Sensitivity.from_json(ANSWER.to_json())
+    assert ub.Estimate.from_json(VARIANTS.to_json()).to_frame().equals(VARIANTS.answer.to_frame())
 
 
 def test_names_in_html_are_escaped() -> None:
@@ -107,6 +152,23 @@ def test_arviz_gets_chains_draws_and_arms(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_array_equal(groups["posterior"]["gap"].sel(arm="B"), DRAWS.gaps[:, :, 1])
     monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace())  # type: ignore[arg-type]
     assert DRAWS.to_arviz()["posterior"]["mean"].shape == (2, 20, 2)
+
+
+def test_arviz_itself_reads_the_draws() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ArviZ, about its next version
+        arviz = pytest.importorskip("arviz", reason="ArviZ is not installed: pip install '.[arviz]'")
+        table = arviz.summary(DRAWS.to_arviz(), var_names=["mean"])
+    assert list(table.index) == ["mean[A]", "mean[B]"]
+    np.testing.assert_allclose(table["mean"].astype(float), MEANS.mean(axis=(0, 1)), atol=0.01)
+
+
+def test_arviz_1_reads_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the package that ArviZ 1 reads with, which older versions of Python have too."""
+    base = pytest.importorskip("arviz_base", reason="arviz-base is not installed: pip install arviz-base")
+    monkeypatch.setitem(sys.modules, "arviz", base)
+    draws = base.extract(DRAWS.to_arviz(), var_names="mean")
+    np.testing.assert_array_equal(draws.sel(arm="B"), MEANS[:, :, 1].reshape(-1))
 
 
 @pytest.mark.parametrize("answer", [ANSWER, MANY, UNDECIDED], ids=["one", "several", "undecided"])
@@ -173,11 +235,12 @@ FIGURES = {
     "densities": lambda ax: DRAWS.plot("densities", ax=ax),
     "curve": lambda ax: CURVE.plot(ax=ax),
     "moment": lambda ax: MOMENT.plot(ax=ax),
+    "variants": lambda ax: VARIANTS.plot(ax=ax),
 }
 
 
 def test_figures_compose_into_subplots() -> None:
-    figure, grid = plt.subplots(2, 4, figsize=(26, 8), layout="constrained")
+    figure, grid = plt.subplots(3, 3, figsize=(20, 12), layout="constrained")
     for (name, draw), axes in zip(FIGURES.items(), grid.flat, strict=True):
         assert draw(axes) is axes, name
         assert axes.figure is figure

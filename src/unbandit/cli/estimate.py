@@ -140,7 +140,8 @@ def estimate(
         answer = replace(answer, seed=seed)  # as given, even if the method draws nothing
     if found is not None:
         answer = replace(answer, warnings=(*found.notices, *answer.warnings), notes=(*answer.notes, *found.notes))
-    more = {} if found is None else {"stretches": found.to_dict()}
+    told = {} if found is None else found.to_dict()
+    more = {"stretches": {name: told[name] for name in ("drifted", "furthest", "rows")}} if told else {}
     pieces = partial(json_pieces, answer, others, shell_option, more)
     if not printer.deliver(answer, output, as_json, json_pieces=pieces, written=f"{len(answer):,} rows"):
         printer.insist(answer.check, strict)

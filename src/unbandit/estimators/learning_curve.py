@@ -19,15 +19,17 @@ from unbandit.estimators.arguments import DRAWING, as_log, usable_method
 from unbandit.estimators.procedures import Answer, check_comparable
 from unbandit.log import ActionLog
 from unbandit.result import Columns, Estimate, Quantity, shown_quantity, shown_truth
-from unbandit.tables import Tabular
+from unbandit.tables import Finding, as_written_by, read_whole
 
 if TYPE_CHECKING:
     import polars
     from matplotlib.axes import Axes
 
+SCHEMA = "unbandit.learning-curve/1"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve(Tabular):
+class LearningCurve(Finding):
     """Estimates from the first rounds of a log, from more of them, and from all.
 
     Attributes
@@ -64,6 +66,21 @@ class LearningCurve(Tabular):
     def summary(self) -> polars.DataFrame:
         """Return the estimate from the whole log, briefly."""
         return self.answer.summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimates, ready for JSON: the rows of the table, and the answer from the whole log."""
+        rows = self.to_frame().to_dicts()
+        return {"schema": SCHEMA, "demonstration": self.demonstration, "rows": rows, "answer": self.answer.to_dict()}
+
+    @classmethod
+    @as_written_by("LearningCurve")
+    def from_json(cls, text: str | bytes) -> LearningCurve:
+        """Return the learning curve that `to_json` wrote."""
+        said = read_whole(text, SCHEMA, "answer", "LearningCurve")
+        answer, rows = Estimate.from_dict(said["answer"]), said["rows"]
+        rounds = np.array([row["rounds"] for row in rows[:: len(answer.arms)]], np.int64)
+        columns = Columns.read(rows, (rounds.size, len(answer.arms)))
+        return cls(answer.rule, answer.method, answer.arms, said["demonstration"], rounds, columns, answer)
 
     def plot(self, *, truth: Mapping[str, float] | None = None, ax: Axes | None = None) -> Any:
         """Draw the estimates of up to eight arms as the log grew, with the true mean of each where it is known.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +17,20 @@ from unbandit.errors import ParameterError, ResumeError
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import check_numbers, check_types, draws
 from unbandit.estimators.procedures import Method, needed
+from unbandit.formatting import counted, short_numbers
 from unbandit.log.growth import GrowingLog
 from unbandit.log.snapshot import read_snapshot, write_snapshot
 from unbandit.log.tallies import Need
 from unbandit.result import Estimate
+from unbandit.tables import Tabular
+
+if TYPE_CHECKING:
+    import polars
 
 _BEGIN_ANEW = "Remove it to begin anew, or name another file."
 
 
-class StreamingEstimate:
+class StreamingEstimate(Tabular):
     """An estimate from rounds as they come: at any moment the same as from all of them read at once.
 
     The rounds are not kept: only pull counts, and for every pair of arms the switching round of the one as if the other
@@ -80,6 +85,10 @@ class StreamingEstimate:
         if snapshot is not None and os.path.exists(snapshot):  # noqa: PTH110 (false for names that cannot be)
             self._resume(snapshot)
 
+    def __repr__(self) -> str:
+        held = f"{counted(int(self.log.lengths.sum()), 'round')}, {len(self.log.arms)} arms"
+        return f"<StreamingEstimate: {held}, {short_numbers(str(self.rule))}>"
+
     def _need(self, method: Method) -> Need:
         """Return what is counted: of a log that misses rounds the switching rounds, whatever the rule."""
         return needed(self.rule, method) if self.options.get("kept") is None else "switching"
@@ -100,6 +109,14 @@ class StreamingEstimate:
     def estimate(self) -> Estimate:
         """Return what `unbandit.estimate` would of everything taken so far."""
         return estimate(self.log, self.rule, **self.options)
+
+    def to_frame(self) -> polars.DataFrame:
+        """Return the estimate of everything taken so far as a table, one row per arm (and demonstration)."""
+        return self.estimate().to_frame()
+
+    def summary(self) -> polars.DataFrame:
+        """Return the estimate of everything taken so far, briefly."""
+        return self.estimate().summary()
 
     def save(self, path: str | os.PathLike[str] | None = None) -> None:
         """Write a snapshot, whole or not at all; by default to the file that was named at the beginning."""

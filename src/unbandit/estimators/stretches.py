@@ -31,11 +31,13 @@ from unbandit.log import ActionLog
 from unbandit.log.partial import PartialLog
 from unbandit.log.tallies import Record
 from unbandit.result import BEST, BOUNDED, ESTIMATED, Columns, Estimate, Quantity, shown_quantity
-from unbandit.tables import Finding
+from unbandit.tables import Finding, as_written_by, read_whole
 
 if TYPE_CHECKING:
     import polars
     from matplotlib.axes import Axes
+
+SCHEMA = "unbandit.stretches/1"
 
 SIMULATIONS = 399  # of the rule, without drift
 ROUNDS_PER_ARM = 10  # that a stretch must have
@@ -153,11 +155,25 @@ class Stretches(Finding):
         return f"{number(point)} ({reach})" if reach else number(point)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table and the alarm, ready for JSON."""
-        table = self.to_frame().to_dicts()
-        rows = [{name: None if value != value else value for name, value in row.items()} for row in table]
+        """Return the table, the alarm and the answer from the whole log, ready for JSON."""
         found = None if self.furthest is None else self.furthest._asdict()
-        return {"drifted": None if found is None else self.drifted, "furthest": found, "rows": rows}
+        said = {
+            "drifted": None if found is None else self.drifted,
+            "furthest": found,
+            "rows": self.to_frame().to_dicts(),
+        }
+        return {"schema": SCHEMA, "demonstration": self.demonstration, **said, "answer": self.answer.to_dict()}
+
+    @classmethod
+    @as_written_by("Stretches")
+    def from_json(cls, text: str | bytes) -> Stretches:
+        """Return the stretches that `to_json` wrote."""
+        said = read_whole(text, SCHEMA, "answer", "Stretches")
+        answer, rows, drift = Estimate.from_dict(said["answer"]), said["rows"], said["furthest"]
+        step = len(answer.arms)
+        first, last = (np.array([row[name] for row in rows[::step]], np.int64) for name in ("first", "last"))
+        columns, furthest = Columns.read(rows, (first.size, step)), None if drift is None else Drift(**drift)
+        return cls(answer.rule, answer.arms, said["demonstration"], first, last, columns, answer, furthest)
 
     def plot(self, *, ax: Axes | None = None) -> Any:
         """Draw the estimates of up to eight arms, by stretch; on `ax`, which is returned, or a new figure."""

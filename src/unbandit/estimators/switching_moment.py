@@ -6,6 +6,7 @@ off that moment; this module shows it round by round.
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from dataclasses import dataclass
@@ -21,23 +22,29 @@ from unbandit.errors import AssumptionWarning, NotIdentifiable, ParameterError
 from unbandit.estimators.api import estimate as estimated
 from unbandit.estimators.arguments import as_log
 from unbandit.estimators.procedures import check_comparable, needed
+from unbandit.formatting import json_number
 from unbandit.log import ActionLog
 from unbandit.result import Estimate
-from unbandit.tables import Tabular
+from unbandit.tables import Finding, as_written_by, check_fields, read_number, read_whole
 
 if TYPE_CHECKING:
     import polars
     from matplotlib.axes import Axes
 
+SCHEMA = "unbandit.switching-moment/1"
+
 SHOWN_PULLS = 8  # how many of the arm's pulls before its switching round are shown
 MOST_POINTS = 300  # at most this many rounds are kept
+
+ASKED = ("rule", "kind", "arm", "best", "round", "gap", "best_mean", "demonstration", "horizon")
+VALUES = ("own", "other")
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SwitchingMoment(Tabular):
+class SwitchingMoment(Finding):
     """Both decision values around an arm's switching round.
 
     The sample means that decided are hidden. The values are those at the estimate: the arm's mean lies the estimated
@@ -81,6 +88,31 @@ class SwitchingMoment(Tabular):
 
         names = ("own", "other", "own_pulls", "other_pulls")
         return pl.DataFrame({"round": self.rounds} | {name: getattr(self, name) for name in names})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the moment, ready for JSON: what it is about, and the rows of the table."""
+        about = {name: getattr(self, name) for name in ASKED}
+        rows = self.to_frame().to_dicts()
+        return {
+            "schema": SCHEMA,
+            **about,
+            "rows": [row | {name: json_number(row[name]) for name in VALUES} for row in rows],
+        }
+
+    @classmethod
+    @as_written_by("SwitchingMoment")
+    def from_json(cls, text: str | bytes) -> SwitchingMoment:
+        """Return the switching moment that `to_json` wrote."""
+        said = read_whole(text, SCHEMA, "rows", "SwitchingMoment")
+        check_fields(said, ("round", "gap", "horizon"), ("rule", "kind", "arm", "best", "demonstration"))
+        missing = {"own": math.inf, "other": -math.inf if said["kind"] == "elimination" else math.inf}
+        numbers: dict[str, Any] = {
+            name: np.array([read_number(row[name], missing[name]) for row in said["rows"]], np.float64)
+            for name in VALUES
+        }
+        for name, column in (("rounds", "round"), ("own_pulls", "own_pulls"), ("other_pulls", "other_pulls")):
+            numbers[name] = np.array([row[column] for row in said["rows"]], np.int64)
+        return cls(**{name: said[name] for name in ASKED}, **numbers)
 
     @property
     def here(self) -> int:

@@ -222,8 +222,9 @@ class Posterior(Finding):
         )  # fmt: skip
 
     def to_arviz(self) -> Any:
-        """Return ArviZ's InferenceData with dimensions chain, draw and arm; needs the extra `arviz`.
+        """Return what ArviZ reads, with dimensions chain, draw and arm; needs the extra `arviz`.
 
+        An `InferenceData`, or from ArviZ 1 on a `DataTree` of xarray.
         Clouds of particles are independent of each other, so they are the chains.
         """
         try:

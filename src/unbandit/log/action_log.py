@@ -428,19 +428,7 @@ class ActionLog(Tabular):
         >>> ActionLog.from_actions(["B", "A", "A"]).summary().rows()
         [('B', 1, 0.3333333333333333, 1, 1), ('A', 2, 0.6666666666666666, 2, 3)]
         """
-        names = pl.Series("demonstration", list(self.demonstrations), dtype=pl.String)
-        labels = pl.Series("arm", self.arms, dtype=pl.String)
-        columns = [
-            names.gather(np.repeat(np.arange(len(self)), len(self.arms))),
-            labels.gather(np.tile(np.arange(len(self.arms)), len(self))),
-            pl.Series("pulls", self.pulls.reshape(-1)),
-            pl.Series("share", (self.pulls / np.maximum(self.pulls.sum(axis=1, keepdims=True), 1)).reshape(-1)),
-        ]
-        if self.ordered:
-            _, first, last = self._counted.counted
-            rounds = {"first_round": first.reshape(-1), "last_round": last.reshape(-1)}
-            columns += [pl.select(pl.Series(name, each).replace(0, None)).to_series() for name, each in rounds.items()]
-        return pl.DataFrame(columns[len(self) == 1 :])
+        return (self._counted if self.ordered else Tallies(self.pulls)).frame(self.arms, self.demonstrations)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write .csv, .tsv, .parquet, .csv.gz or .tsv.gz, depending on the name, and return the path.

@@ -1,9 +1,11 @@
 """Logs in files that need not fit in memory: read in streaming passes, of which only tallies are kept."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,10 @@ from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
 from unbandit.log.tallies import LookRule, Need, Tallies, broken_rounds, looks_at, switching_against
+from unbandit.tables import Tabular
+
+if TYPE_CHECKING:
+    import polars
 
 MOST_PAIRS = 2_000
 """Up to this many arms, the switching round of each against every other is kept of a demonstration being read."""
@@ -202,7 +208,7 @@ class _Read(NamedTuple):
     notices: tuple[Notice, ...]
 
 
-class ScannedLog:
+class ScannedLog(Tabular):
     """Demonstrations in files, of which no more is held in memory than their tallies.
 
     Make one with `ActionLog.scan`. It can be estimated by closed forms: methods bracket, switching, counts and naive.
@@ -245,6 +251,10 @@ class ScannedLog:
     def __repr__(self) -> str:
         held = f"{counted(len(self), 'demonstration')}, {len(self.arms):,} arms, {self.lengths.sum():,} rounds"
         return f"<ScannedLog: {held} in {counted(len(self._sources), 'file')}>"
+
+    def to_frame(self) -> polars.DataFrame:
+        """Return one row per arm (and demonstration): pulls, their share, the first and the last round."""
+        return self._read.tallies.frame(self.arms, self.demonstrations)
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from unbandit.checks import in_threads, threads
 from unbandit.errors import Notice, NotIdentifiable, ParameterError
 from unbandit.log.rewards import Rewards
+
+if TYPE_CHECKING:
+    import polars
 
 Need = Literal["counts", "switching", "epochs"]
 """How much is read: pulls with the first and last round of each; besides, switching rounds; or instead, epochs."""
@@ -80,6 +83,22 @@ class Tallies:
         """Return the arrays that there are, by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: array for name, array in named.items() if array is not None}
+
+    def frame(self, arms: Sequence[str], demonstrations: Sequence[str]) -> polars.DataFrame:
+        """Return one row per arm (and demonstration): pulls, their share, and the first and last round if counted."""
+        import polars as pl
+
+        each, share = np.arange(len(demonstrations)), self.pulls / np.maximum(self.pulls.sum(axis=1, keepdims=True), 1)
+        columns = [
+            pl.Series("demonstration", list(demonstrations), dtype=pl.String).gather(np.repeat(each, len(arms))),
+            pl.Series("arm", arms, dtype=pl.String).gather(np.tile(np.arange(len(arms)), len(demonstrations))),
+            pl.Series("pulls", self.pulls.reshape(-1)),
+            pl.Series("share", share.reshape(-1)),
+        ]
+        for name, rounds in (("first_round", self.first), ("last_round", self.last)):
+            if rounds is not None:
+                columns.append(pl.select(pl.Series(name, rounds.reshape(-1)).replace(0, None)).to_series())
+        return pl.DataFrame(columns[len(demonstrations) == 1 :])
 
     @property
     def counted(self) -> tuple[Counts, Counts, Counts]:

@@ -9,6 +9,7 @@ from unbandit.plots.estimate import (
     demonstrations,
     errors,
     learning_curve,
+    sensitivity,
     stretches,
     switching_moment,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "narrow",
     "png",
     "save",
+    "sensitivity",
     "shown_quantity",
     "stretches",
     "svg",

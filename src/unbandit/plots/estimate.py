@@ -1,4 +1,4 @@
-"""Estimates as figures: every arm with its interval or its error, estimates as a log grew or by stretch, a moment."""
+"""Estimates as figures: arms with intervals, errors, other assumptions; as a log grew or by stretch; one moment."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from unbandit.estimators.learning_curve import LearningCurve
     from unbandit.estimators.stretches import Stretches
     from unbandit.estimators.switching_moment import SwitchingMoment
+    from unbandit.estimators.variants import Sensitivity
 
 AXIS_LABELS = {"mean": "value", "gap": "gap to the best arm", "ratio": "ratio of gaps"}
 
@@ -172,24 +173,73 @@ def demonstrations(estimate: Estimate, *, most: int | None = None, ax: Axes | No
         layout = parts.RowLayout(
             rows, [short(name, 8 if parts.is_narrow() else 16) for name in best], "best", row_height=height, ax=ax
         )
-        axes, places = layout.axes, np.arange(len(rows))
+        axes = layout.axes
         span = parts.span_of(point.ravel(), low.ravel(), high.ravel())
         parts.put_scale(axes, "x", parts.even_ticks(*span), axis_label(estimate, quantity))
-        entries: list[tuple[Look, str]] = []
-        for at, line in enumerate(parts.lines_of(shown, len(estimate.arms))):
-            along = places + 0.5 * ((at + 0.5) / len(shown) - 0.5)
-            known = np.isfinite(low[:, at]) & np.isfinite(high[:, at])
-            bar: Look = {"color": line.colour, "linewidth": layout.size(1.2), "alpha": 0.6, "zorder": 2}
-            parts.draw_bars(axes, along[known], low[known, at], high[known, at], **bar)
-            dot: Look = {"color": line.colour, "marker": line.marker}
-            axes.plot(point[:, at], along, linestyle="none", markersize=layout.size(4.0), zorder=3, **dot)
-            entries.append((dot | {"markersize": 5}, names[at]))
+        entries = _draw_side_by_side(layout, (point, low, high), names, parts.lines_of(shown, len(estimate.arms)))
         if len(shown) < len(estimate.arms):
             entries.append(({}, f"of {len(estimate.arms):,} arms"))
         if np.isfinite(low).any():
             entries.append(({"color": SOFT, "linestyle": "-"}, f"{share(estimate.level)} interval"))
         parts.put_key(axes, entries)
     return layout.drawn
+
+
+def sensitivity(found: Sensitivity, *, demonstration: object = None, ax: Axes | None = None) -> Any:
+    """Draw every arm as assumed and, beside it, under up to seven other assumptions, with intervals.
+
+    Parameters
+    ----------
+    found
+        The result of `unbandit.sensitivity(log, rule)`.
+    demonstration
+        Name of the demonstration to draw; default the first.
+    ax
+        Axes to draw into, which are then returned; default a new figure.
+
+    Examples
+    --------
+    >>> import unbandit as ub
+    >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
+    >>> figure = sensitivity(ub.sensitivity(log, "ucb1", sigma=1.0))
+    """
+    answer, quantity = found.answer, shown_quantity(found.answer)
+    which = position("demonstration", demonstration, answer.demonstrations)
+    ranked, shown = answer.ranked(answer.demonstrations[which]), parts.evenly(range(len(found) + 1))
+    variants = [list(found.assumed.items())[at] for at in shown]
+    order, missing = [answer.arms.index(row.arm) for row in ranked], np.full(answer.columns.pulls.shape, np.nan)
+    numbers = tuple(
+        np.column_stack([getattr(each.columns, quantity + end, missing)[which, order] for _, each in variants])
+        for end in ("", "_low", "_high")
+    )
+    with styled():
+        layout = parts.RowLayout(
+            [row.arm for row in ranked], [f"{row.pulls:,}" for row in ranked], "pulls", row_height=0.4, ax=ax
+        )
+        span = parts.span_of(*(each.ravel() for each in numbers))
+        parts.put_scale(layout.axes, "x", parts.even_ticks(*span), axis_label(answer, quantity))
+        names = [name for name, _ in variants]
+        parts.put_key(layout.axes, _draw_side_by_side(layout, numbers, names, LINES))
+        parts.put_demonstration(layout.axes, answer.demonstrations, which)
+    return layout.drawn
+
+
+def _draw_side_by_side(
+    layout: parts.RowLayout, numbers: tuple[Numbers, ...], names: Sequence[str], lines: Sequence[parts.Line]
+) -> list[tuple[Look, str]]:
+    """Draw the columns of points, low and high ends one below the other in each row, and return the key."""
+    entries: list[tuple[Look, str]] = []
+    places, apart = np.arange(len(numbers[0])), 0.5 / len(names)
+    for at, (name, line) in enumerate(zip(names, lines, strict=False)):
+        point, low, high = (each[:, at] for each in numbers)
+        along = places + apart * (at + 0.5) - 0.25
+        known = np.isfinite(low) & np.isfinite(high)
+        bar: Look = {"color": line.colour, "linewidth": layout.size(1.2), "alpha": 0.6, "zorder": 2}
+        parts.draw_bars(layout.axes, along[known], low[known], high[known], **bar)
+        dot: Look = {"color": line.colour, "marker": line.marker}
+        layout.axes.plot(point, along, linestyle="none", markersize=layout.size(4.0), zorder=3, **dot)
+        entries.append((dot | {"markersize": 5}, name))
+    return entries
 
 
 def errors(

@@ -12,6 +12,7 @@ from typing import Any, Self
 import polars as pl
 
 from unbandit.clusters import WAIT
+from unbandit.formatting import counted
 from unbandit.progress import Progress
 from unbandit.study.curves import StudyCurves, summary
 from unbandit.study.description import read_description
@@ -20,6 +21,7 @@ from unbandit.study.grid import StudyGrid
 from unbandit.study.results import Result
 from unbandit.study.rows import NEEDED, SUMMED, rows, sums
 from unbandit.study.taskgrid import Task
+from unbandit.tables import Tabular
 
 
 class Study(StudyGrid):
@@ -127,8 +129,15 @@ class Study(StudyGrid):
         return StudyResult(self, run(self, folder, **who, progress=progress, say=say))
 
 
-class StudyResult(Result[Study]):
+class StudyResult(Result[Study], Tabular):
     """A finished study of instances, rules and horizons: its rows, curves and summary."""
+
+    def __repr__(self) -> str:
+        return f"<StudyResult: {counted(len(self.study.tasks), 'task')} in {self.folder}>"
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return all rows; `scan` reads those of a large study lazily."""
+        return self.scan().collect()
 
     def curves(self) -> StudyCurves:
         """Return the rows summed over runs, from which every statistic and its Monte-Carlo error is computed."""
