@@ -100,6 +100,8 @@ COMPLETED = {
     "--rule uc": {"ucb", "ucb1", "ucbv", "ucb-tuned"},
     "--rule ucb:al": {"ucb:alpha="},
     "--rule ucb:alpha=0.5,s": {"ucb:alpha=0.5,scale=", "ucb:alpha=0.5,sigma="},
+    "--rule eg": {"egreedy"},
+    "--rule q-learning:r": {"q-learning:rate="},
     "--rule nobody:al": set(),
     "--columns arm=c": {"arm=choice"},
     "--features x": {"x1", "x2"},

@@ -8,6 +8,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
+from inspect import signature
 
 import typer
 
@@ -56,16 +57,19 @@ def joined_words(given: list[str], cursor: int) -> list[str]:
 
 
 def rules(incomplete: str) -> list[str]:
-    """Complete `name:key=value,...`: names first, then the parameters of the rule, then values."""
+    """Complete `name:key=value,...`: names first (other ones once a letter is typed), then parameters, then values."""
     with suppress(Exception):  # completion never fails: it has nothing to say then
         from unbandit.contexts.rule import parse_rule
         from unbandit.demonstrators.base import linear_rules
         from unbandit.demonstrators.base import rules as all_rules
+        from unbandit.demonstrators.rule import aliases_of
 
         name, colon, rest = incomplete.partition(":")
         if not colon:
-            return _matching([*all_rules(), *linear_rules()], incomplete)
-        fields = type(parse_rule(name)).model_fields
+            known = all_rules() | linear_rules()
+            return _matching([*known, *(aliases_of(known) if name else ())], incomplete)
+        kind = type(parse_rule(name))
+        fields = {key: kind.model_fields[key] for key in signature(kind).parameters}  # its own ones first
         before, _, last = rest.rpartition(",")
         start = f"{name}:{before}," if before else f"{name}:"
         key, equals, _ = last.partition("=")
