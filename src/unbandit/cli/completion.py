@@ -57,7 +57,7 @@ def joined_words(given: list[str], cursor: int) -> list[str]:
 
 
 def rules(incomplete: str) -> list[str]:
-    """Complete `name:key=value,...`: names first (other ones once a letter is typed), then parameters, then values."""
+    """Complete `name:key=value,...`: names, other ones where none matches, then parameters, then values."""
     with suppress(Exception):  # completion never fails: it has nothing to say then
         from unbandit.contexts.rule import parse_rule
         from unbandit.demonstrators.base import linear_rules
@@ -67,7 +67,7 @@ def rules(incomplete: str) -> list[str]:
         name, colon, rest = incomplete.partition(":")
         if not colon:
             known = all_rules() | linear_rules()
-            return _matching([*known, *(aliases_of(known) if name else ())], incomplete)
+            return _matching(known, incomplete) or _matching(aliases_of(known), incomplete)
         kind = type(parse_rule(name))
         fields = {key: kind.model_fields[key] for key in signature(kind).parameters}  # its own ones first
         before, _, last = rest.rpartition(",")
