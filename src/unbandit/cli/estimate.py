@@ -132,14 +132,13 @@ def estimate(
 
                 others = estimate_nearby(log, asked.rule, answer=answer, **asked.options)
             if windows is not None:
-                from unbandit.estimators.stretches import stretches  # most answers are of the whole log
+                from unbandit.estimators.stretches import stretches, with_stretches  # most answers are of the whole log
 
                 used = answer.rule if isinstance(asked.rule, RuleFamily) else asked.rule
                 found = stretches(log, used, windows=windows, **asked.options)
+                answer = with_stretches(answer, found)
     if answer.seed is None:
         answer = replace(answer, seed=seed)  # as given, even if the method draws nothing
-    if found is not None:
-        answer = replace(answer, warnings=(*found.notices, *answer.warnings), notes=(*answer.notes, *found.notes))
     told = {} if found is None else found.to_dict()
     more = {"stretches": {name: told[name] for name in ("drifted", "furthest", "rows")}} if told else {}
     pieces = partial(json_pieces, answer, others, shell_option, more)

@@ -234,6 +234,12 @@ def stretches(
     )  # fmt: skip
 
 
+def with_stretches(answer: Estimate, found: Stretches) -> Estimate:
+    """Return an answer with the notices of its stretches; where both warn of drift, theirs alone."""
+    own = (each for each in answer.warnings if not (found.drifted and each.code == "drift"))
+    return replace(answer, warnings=(*found.notices, *own), notes=(*answer.notes, *found.notes))
+
+
 def check_stretches(
     record: Record, rule: Demonstrator | RuleFamily, windows: int, options: Mapping[str, Any],
     demonstration: object = None,

@@ -17,7 +17,7 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Audience, ParameterError, option, python_option
 from unbandit.estimators import estimate
 from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
-from unbandit.estimators.stretches import check_stretches, stretches
+from unbandit.estimators.stretches import check_stretches, stretches, with_stretches
 from unbandit.estimators.variants import sensitivity as nearby
 from unbandit.estimators.variants import sensitivity_rows
 from unbandit.formatting import counted, interval, number, share, shown
@@ -171,8 +171,7 @@ def report(
         used = parse_rule(assumed if same else answer.rule)  # fitted, or by another convention
         if windows is not None:
             found = stretches(given, used if isinstance(assumed, RuleFamily) else assumed, windows=windows, **options)
-            warned, noted = (*found.notices, *answer.warnings), (*answer.notes, *found.notes)
-            answer = replace(answer, warnings=warned, notes=noted)
+            answer = with_stretches(answer, found)
         estimated = answer
         if shown_in is not None:
             answer = answer.in_unit(shown_in)

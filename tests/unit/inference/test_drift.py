@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import unbandit as ub
 from unbandit.demonstrators import IndexRule, parse_rule
+from unbandit.estimators.stretches import with_stretches
 from unbandit.inference.predictive import ALARM, DRIFT, _moved, _offsets, best_moved, is_alarm
 
 ARMS = ("a", "b", "c")
@@ -55,6 +57,18 @@ def test_an_ordinary_estimate_warns_of_drift_with_arm_and_rounds(drifting):
     without = ub.estimate(drifting, "ucb1", sigma=0.5, check=False)
     assert codes(without) == []
     assert without.to_frame().equals(answer.to_frame())
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_drift_is_said_once_beside_stretches(drifting):
+    asked = {"sigma": 0.5, "check": True}
+    answer, found = ub.estimate(drifting, "ucb1", **asked), ub.stretches(drifting, "ucb1", sigma=0.5)
+    both = with_stretches(answer, found)
+    assert found.drifted
+    assert codes(answer) == codes(both) == ["drift"]
+    assert "rounds 3,001 to 4,500" in both.warnings[0].message
+    unsure = with_stretches(answer, replace(found, furthest=found.furthest._replace(p_value=0.5)))
+    assert unsure.warnings == answer.warnings  # of the check alone
 
 
 def test_a_still_log_is_not_warned_of():
