@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, parse_rule
@@ -213,9 +212,7 @@ def report(
         sensitivity=_variants(answer, others, short=short) if others else None,
         fitted=[(each.parameter, number(each.value), interval(each.low, each.high)) for each in answer.fitted],
         open_places=int((~is_settled).sum()) if several else 0,
-        together=_together(answer, quantity, is_settled, ONE_PAGE.most if short else MOST_TOGETHER)
-        if several
-        else None,
+        together=together(answer, quantity, ONE_PAGE.most if short else MOST_TOGETHER) if several else None,
         table_file=table_file,
         sentence=answer_sentence,
         overview=_overview(record, answer),
@@ -281,13 +278,14 @@ def _by_new_names(values: Any, names: Mapping[str, str]) -> Any:
     return {names.get(str(arm), str(arm)): value for arm, value in values.items()}
 
 
-def _together(answer: Estimate, quantity: Quantity, is_settled: NDArray[np.bool_], most: int) -> dict[str, Any]:
+def together(answer: Estimate, quantity: Quantity, most: int) -> dict[str, Any]:
     """Return what the template shows of every arm over all demonstrations, the most often best first.
 
     An arm is best in demonstrations whose first place is settled, as the sentence counts them; the others are open.
     `reach` is the heading of the column with ranges.
     """
-    total, times = len(answer.demonstrations), answer.marks[is_settled].sum(axis=0)
+    total, is_settled = len(answer.demonstrations), settled(answer)
+    times = answer.marks[is_settled].sum(axis=0)
     reported = reported_estimate(answer)
     medians = dict(reported.summary().select("arm", f"median_{quantity}").iter_rows())
     values = getattr(reported.columns, quantity)
@@ -314,7 +312,7 @@ def _together(answer: Estimate, quantity: Quantity, is_settled: NDArray[np.bool_
         rows.append(["(open)", f"{left:,}", share(left / total, 3)] + [""] * (len(headings) - 3))
     fewer = f"; {most:,} of {len(answer.arms):,} arms" if len(answer.arms) > most else ""
     caption = f"How often each arm is the best, and its {quantity} in the demonstrations that give one{fewer}"
-    return {"caption": caption, "headings": headings, "rows": rows, "reach": ends_name}
+    return {"caption": caption, "headings": headings, "rows": rows, "reach": ends_name, "demonstrations": total}
 
 
 def _variants(answer: Estimate, others: Mapping[str, Estimate], *, short: bool) -> tuple[list[str], list[list[str]]]:

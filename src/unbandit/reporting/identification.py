@@ -38,7 +38,7 @@ from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, availability_of
 from unbandit.log.tallies import is_record
-from unbandit.reporting.api import MOST_TABLES, renamed_arms
+from unbandit.reporting.api import MOST_TABLES, MOST_TOGETHER, renamed_arms, together
 from unbandit.reporting.figures import FigureData, ReportFigure, as_figure, draw_believed, draw_choices
 from unbandit.reporting.page import BASICS, GLOSSARY, ONE_PAGE, WHOLE, Page, group_notices, main_part, ranked_table
 from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
@@ -140,6 +140,8 @@ def identification_report(
         unit=None if shown_in is None else shown_in.name, level=share(level),
         tables=[] if answer is None or (short and several) else _tables(answer, several=several, short=short),
         tables_left_out=left_out,
+        together=None if answer is None or len(answer.demonstrations) == 1
+        else together(answer, reported_quantity(answer), ONE_PAGE.most if short else MOST_TOGETHER),
         choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
         pictures=pictures, pictures_of=record.demonstrations[0] if several and not short else None,
         warnings=group_notices(notices[0], record.arms, audience),

@@ -7,6 +7,7 @@ from base64 import b64decode
 from functools import cache
 
 import made
+import numpy as np
 import pytest
 
 import unbandit as ub
@@ -70,7 +71,23 @@ def test_counts_without_order_show_no_rule():
 def test_every_one_of_several_demonstrations_has_a_table():
     page = identification_report(elimination_log(2), CANDIDATES, sigma=0.5)
     assert page.main.count('<h3 id="report-table-') == 2
-    assert page.main.count('<table class="arms">') == 2
+    assert page.main.count('<table class="arms">') == 3
+
+
+def test_one_table_has_the_demonstrations_together():
+    page, alone = identification_report(elimination_log(6), "sae:alpha=0", sigma=0.5), settled()
+    assert "The first 5 of 6 demonstrations together" in page.main
+    short = identification_report(elimination_log(2), "sae:alpha=0", sigma=0.5, short=True)
+    assert "All demonstrations together" in short.main
+    assert short.main.count('<table class="arms">') == 1
+    table = page.main.partition('id="report-together"')[2].partition("</table>")[0]
+    rows = [re.sub(r"<[^>]*>", " ", row).split() for row in re.findall(r"<tr>(.*?)</tr>", table)]
+    best = [np.argmax(page.answer.demonstration_values(at).probability_best) for at in range(5)]
+    counted = {row[0]: int(row[1]) for row in rows[1:]}
+    assert sum(counted.values()) == 5
+    assert counted["A"] <= best.count(0)
+    assert counted["A"] > 0
+    assert "demonstrations together" not in alone.main
 
 
 def test_names_and_a_short_page():
