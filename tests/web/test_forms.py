@@ -86,6 +86,8 @@ def test_a_rule_that_needs_a_known_mean_asks_for_it_unless_something_else_gives_
 )
 def test_when_arms_could_be_chosen_is_read_line_by_line_or_from_a_table(text: str) -> None:
     assert read_options({"availability": text}) == {"availability": {"C": ("301", ""), "B": ("", "1500")}}
+    dates = text.replace("301", "2026-05-01").replace("1500", "2026-05-31T12:00")
+    assert read_options({"availability": dates})["availability"]["B"] == ("", "2026-05-31T12:00")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,8 @@ def test_when_arms_could_be_chosen_is_read_line_by_line_or_from_a_table(text: st
         ("availability", "C,5,3", "Expected a first round up to the last"),
         ("availability", "C,x,", "Expected a round, counted from 1"),
         ("availability", "C,1,\nC,2,", 'got "C" again'),
+        ("availability", "C,2026-05-01,\nB,,30", "Expected rounds throughout or times throughout"),
+        ("availability", "C,2026-05-02,2026-05-01", "Expected a first round up to the last"),
         ("availability", "arm,first,last", "Expected a line"),
         (
             "starting_pulls",

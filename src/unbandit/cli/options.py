@@ -77,7 +77,9 @@ Windows = Annotated[
 Availability = Annotated[
     str | None,
     Option(
-        "--availability", metavar="FILE", help="Rounds in which arms could be pulled, if not in all: arm, first, last."
+        "--availability",
+        metavar="FILE",
+        help="When arms could be pulled, if not always: arm, first, last (rounds or times).",
     ),
 ]
 Features = Annotated[

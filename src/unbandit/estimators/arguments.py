@@ -203,7 +203,7 @@ def told_availability(record: Record, given: Availability | AvailabilityTable) -
             f"{option('availability')}: expected a whole log with one row per round; {what}.",
             remedy="Read the log whole: a log that is scanned or followed does not keep its rounds.",
         )
-    found = availability_of(given, record.arms)
+    found = availability_of(given, record.arms, record.times if len(record) == 1 else None)
     found.check_log(record)
     return found
 

@@ -80,7 +80,8 @@ def said_of_filtered(log: ActionLog, availability: Availability) -> list[Notice]
 def said_of_table(availability: Availability) -> Notice:
     """Say in which rounds arms could be pulled."""
     limits = f"in some rounds only: {availability.said}" if availability.said else "in all rounds"
-    return Notice("availability", f"Arms could be pulled {limits}.")
+    days = " Days are those of UTC." if availability.in_utc else ""
+    return Notice("availability", f"Arms could be pulled {limits}.{days}")
 
 
 def read_available(

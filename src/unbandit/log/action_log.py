@@ -18,6 +18,7 @@ from unbandit.files import write_table
 from unbandit.log.formats import open_bytes, sources_of
 from unbandit.log.frames import FrameSource, series_of
 from unbandit.log.labels import Codes, checked_label, given_arms, numbered
+from unbandit.log.numbers import LogTimes
 from unbandit.log.rewards import Rewards
 from unbandit.log.rounds import collect
 from unbandit.log.sources import Arms, Blank, Columns, Duplicates, Layout, Paths
@@ -50,6 +51,8 @@ class ActionLog(Tabular):
         The reward of every round, NaN where it is not known; None where none is, as a rule.
     is_numbered
         Whether a column of the table numbered the rounds, and none was missing.
+    times
+        The time of every round, where times put the rows in order.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class ActionLog(Tabular):
     rewards: Rewards | None = None
     _counts: NDArray[np.int64] | None = None
     is_numbered: bool = False
+    times: LogTimes | None = None
     _kept: dict[Need, Tallies] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -394,8 +398,9 @@ class ActionLog(Tabular):
         rewards = None if self.rewards is None else self.rewards[begin:end]
         if rewards is not None and np.isnan(rewards).all():
             rewards = None
-        name = (self.demonstrations[which],)
-        return ActionLog(self.arms, actions, np.array([0, end - begin]), name, (), rewards, counts)
+        name, times = (self.demonstrations[which],), self.times
+        times = None if times is None else times._replace(times=times.times[begin:end])
+        return ActionLog(self.arms, actions, np.array([0, end - begin]), name, (), rewards, counts, times=times)
 
     def to_frame(self) -> pl.DataFrame:
         """Return a table that `from_frame` understands.

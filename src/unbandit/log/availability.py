@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,19 @@ from unbandit import checks
 from unbandit.errors import LogError, ParameterError
 from unbandit.formatting import quoted
 from unbandit.log.action_log import ActionLog
+from unbandit.log.columns import naming
 from unbandit.log.formats import sources_of
+from unbandit.log.numbers import LogTimes, Moment, moment_of
 
 AvailabilityTable = Mapping[Any, Any] | str | os.PathLike[str]
-"""Rounds in which arms can be pulled: ``{"C": (1001, None), "B": (None, 3000)}``, or the path of a table."""
+"""Rounds in which arms can be pulled: ``{"C": (1001, None), "B": (None, 3000)}``, or the path of a table.
+
+Where a log has times, these may be dates and times, as texts or as Python has them.
+"""
 
 ALWAYS = 2**62  # later than any round
 COLUMNS = ("arm", "first", "last")
+_Bound = int | Moment | None
 REMEDY = 'Its columns are "arm", "first" and "last"; rounds are counted from 1, and a blank is the beginning or end.'
 
 
@@ -40,6 +47,7 @@ class Availability:
     arms: tuple[str, ...]
     first: NDArray[np.int64]
     last: NDArray[np.int64]
+    in_utc: bool = False  # whether dates were taken as days in UTC
 
     def __repr__(self) -> str:
         return f"<Availability: {self.said or 'all arms in all rounds'}>"
@@ -112,42 +120,93 @@ class Availability:
                 raise LogError(text, round=at, remedy=remedy)
 
 
-def availability_of(given: Availability | AvailabilityTable, arms: Sequence[str]) -> Availability:
-    """Return what was told of these arms; arms that are not listed are available throughout."""
+def availability_of(
+    given: Availability | AvailabilityTable, arms: Sequence[str], times: LogTimes | None = None
+) -> Availability:
+    """Return what was told of these arms; arms that are not listed are available throughout.
+
+    Dates and times stand for rounds by the `times` of a log with one demonstration.
+    """
     if isinstance(given, Availability):
         if given.arms != tuple(arms):
             text = f"expected the availability of {', '.join(arms[:6])}; got that of {', '.join(given.arms[:6])}."
             raise ParameterError(text, parameter="availability")
         return given
+    first, last, in_utc = np.ones(len(arms), np.int64), np.full(len(arms), ALWAYS), False
+    for arm, bounds in spans_of(given, arms, times):
+        begins, ends = (_round(bound, arms[arm], times, last=which > 0) for which, bound in enumerate(bounds))
+        first[arm], last[arm] = 1 if begins is None else begins, ALWAYS if ends is None else ends
+        in_utc |= (
+            times is not None and times.has_zone and any(isinstance(each, Moment) and each.is_day for each in bounds)
+        )
+        if first[arm] > last[arm]:
+            text = f"by the times of the log, no round lies between the first and the last of {quoted(arms[arm])}."
+            raise ParameterError(text, parameter="availability", remedy="Correct the table.")
+    return Availability(tuple(arms), first, last, in_utc)
+
+
+def spans_of(
+    given: AvailabilityTable, arms: Sequence[str], times: LogTimes | None = None
+) -> list[tuple[int, tuple[_Bound, _Bound]]]:
+    """Return what a table tells of these arms: the first and the last round or time of each that it lists."""
     rows = list(given.items()) if isinstance(given, Mapping) else _rows_of(given)
-    first, last = np.ones(len(arms), np.int64), np.full(len(arms), ALWAYS)
-    seen: set[int] = set()
+    found: dict[int, tuple[_Bound, _Bound]] = {}
     for label, span in rows:
         arm = checks.position("availability", label, arms)
-        if arm in seen:
+        if arm in found:
             raise ParameterError(f"expected each arm once; got {quoted(arms[arm])} again.", parameter="availability")
-        seen.add(arm)
         if isinstance(span, str) or not isinstance(span, Sequence) or len(span) != 2:
             text = f"expected the first and the last round of {quoted(arms[arm])}; got {checks.brief(span)}."
             raise ParameterError(text, parameter="availability", value=span, remedy="Give None for no limit.")
-        first[arm], last[arm] = _round(span[0], arms[arm], 1), _round(span[1], arms[arm], ALWAYS)
-        if first[arm] > last[arm]:
-            text = f"expected a first round up to the last, {last[arm]:,}, for {quoted(arms[arm])}; got {first[arm]:,}."
-            raise ParameterError(text, parameter="availability", value=span)
-    return Availability(tuple(arms), first, last)
+        found[arm] = first, last = _bound(span[0], arms[arm], times), _bound(span[1], arms[arm], times)
+        kinds = {type(each) for each in found[arm]}
+        if len(kinds) == 1 and first is not None and first > last:  # type: ignore[operator]
+            text = f"expected a first round up to the last, {checks.brief(span[1])}, for {quoted(arms[arm])}; got "
+            raise ParameterError(f"{text}{checks.brief(span[0])}.", parameter="availability", value=span)
+    bounds = [each for span in found.values() for each in span if each is not None]
+    if len({isinstance(each, Moment) for each in bounds}) > 1:
+        text = "expected rounds throughout or times throughout; got both."
+        raise ParameterError(text, parameter="availability", remedy="Write all in one form.")
+    return list(found.items())
 
 
-def _round(value: object, arm: str, blank: int) -> int:
-    """Return a round; None and blank cells stand for no limit."""
+def _bound(value: object, arm: str, times: LogTimes | None) -> _Bound:
+    """Read a round or a time; None and blank cells stand for no limit.
+
+    Numbers are rounds, except large ones where the log has times since 1970.
+    """
     if value is None or (isinstance(value, str) and not value.strip()):
-        return blank
-    number = checks.integer(value)
-    if isinstance(value, str) and value.strip().removesuffix(".0").isdecimal():
-        number = int(value.strip().removesuffix(".0"))
+        return None
+    text, number = str(value).strip(), checks.integer(value)
+    if isinstance(value, str) and text.removesuffix(".0").isdecimal():
+        number = int(text.removesuffix(".0"))
+    if number is None or (times is not None and times.since_1970):
+        moment = moment_of(text) if isinstance(value, str | date) or number is not None else None
+        if moment is not None:
+            return moment
     if number is None or not 1 <= number < ALWAYS:
-        text = f"expected a round, counted from 1, for {quoted(arm)}; got {checks.brief(value)}."
-        raise ParameterError(text, parameter="availability", value=value, remedy="Leave it blank for no limit.")
+        text = f"expected a round, counted from 1, or a time such as 2026-05-31, for {quoted(arm)}; got "
+        remedy = "Leave it blank for no limit."
+        raise ParameterError(f"{text}{checks.brief(value)}.", parameter="availability", value=value, remedy=remedy)
     return number
+
+
+def _round(bound: _Bound, arm: str, times: LogTimes | None, *, last: bool) -> int | None:
+    """Return the round that a bound is: of times the first one from then on, or the last one up to then."""
+    if not isinstance(bound, Moment):
+        return bound
+    if times is None:
+        text = f"expected rounds, as there are no times by which those of {quoted(arm)} could be found."
+        remedy = f"Give rounds; or, if a column of the log has times, name it with {naming('round')}. Of several "
+        remedy += "demonstrations choose one."
+        raise ParameterError(text, parameter="availability", remedy=remedy)
+    if not times.compares(bound):
+        text = f"the times of {quoted(arm)} are {bound.form}, and those of the log are {times.form}."
+        raise ParameterError(text, parameter="availability", remedy="Write them as the log does, or give rounds.")
+    before = times.rows_before(bound, included=last)
+    if last:
+        return before if before < times.times.size else None  # no limit that the log shows
+    return before + 1
 
 
 def _rows_of(path: str | os.PathLike[str]) -> list[tuple[str, tuple[str | None, str | None]]]:

@@ -4,6 +4,7 @@ Rounds are numbered, or their times put them in order; the first cell of their c
 """
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -32,6 +33,65 @@ _SINCE_1970 |= {"nanoseconds since 1970": 1}
 _UNITS = _SINCE_1970 | {_EXCEL: _DAY, _PLAIN: 10**6}
 
 Truths = NDArray[np.bool_]
+
+
+class Moment(NamedTuple):
+    """A date, or a date and time: nanoseconds since 1970, where a date begins; and how it is written."""
+
+    time: int
+    form: str
+
+    @property
+    def is_day(self) -> bool:
+        """Return whether it is a date alone."""
+        return self.form == _DATES
+
+
+class LogTimes(NamedTuple):
+    """The times of a log's rows, in nanoseconds and in order, and how they are written."""
+
+    times: Integers
+    form: str
+
+    @property
+    def has_zone(self) -> bool:
+        """Return whether these are the same moments everywhere."""
+        return self.form == _ZONED or self.since_1970
+
+    @property
+    def since_1970(self) -> bool:
+        """Return whether they are numbers, of seconds or smaller units since 1970."""
+        return self.form in _SINCE_1970
+
+    def compares(self, moment: Moment) -> bool:
+        """Return whether a moment stands before or after each of them: dates do everywhere, as days in UTC."""
+        if moment.is_day:
+            return self.form != _PLAIN
+        if moment.form == _LOCAL:
+            return self.form in (_LOCAL, _EXCEL)
+        return self.has_zone
+
+    def rows_before(self, moment: Moment, *, included: bool = False) -> int:
+        """Return how many rows come before a moment, those of the moment, or of its day, `included` or not."""
+        after = (_DAY if moment.is_day else 1) if included else 0
+        return int(np.searchsorted(self.times, moment.time + after))
+
+
+def moment_of(text: str) -> Moment | None:
+    """Read a date, or a date and time, as a column of times may have them; None for anything else.
+
+    Examples
+    --------
+    >>> moment_of("2026-05-31"), moment_of("31.5.2026"), moment_of("1780236202").form
+    (Moment(time=1780185600000000000, form='dates'), None, 'seconds since 1970')
+    """
+    cell = pl.Series([text.strip()])
+    form = "" if re.fullmatch("[0-9]{8}", cell[0]) else RoundColumn("first")._form_of(cell)
+    if form in ("", _PLAIN, _EXCEL):
+        return None
+    column = RoundColumn("first", form)
+    times, is_right = column._numbers(cell) if form in _UNITS else column._dates(cell)
+    return Moment(int(times[0]), form) if is_right[0] else None
 
 
 class RoundColumn:

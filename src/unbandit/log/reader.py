@@ -29,7 +29,7 @@ from unbandit.log.labels import (
     run_starts,
     smallest_type,
 )
-from unbandit.log.numbers import RoundColumn, whole_numbers
+from unbandit.log.numbers import LogTimes, RoundColumn, whole_numbers
 from unbandit.log.rewards import RewardColumn, Rewards
 from unbandit.log.sources import ROWS, Batch, Columns, Source
 
@@ -229,6 +229,7 @@ class Parts(NamedTuple):
     rewards: Rewards | None = None
     counts: Integers | None = None
     is_numbered: bool = False  # whether a column numbers the rounds, without holes
+    times: LogTimes | None = None
 
 
 class NumberColumn(Protocol):

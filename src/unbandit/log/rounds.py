@@ -12,7 +12,7 @@ from unbandit.formatting import counted
 from unbandit.log.columns import FIRST_ROWS, naming, perhaps_marked
 from unbandit.log.counts import counted_parts, refuse_duplicates, refuse_unread_counts
 from unbandit.log.labels import Codes, Integers, LabelColumn, blank_choice_remedy
-from unbandit.log.numbers import RoundColumn
+from unbandit.log.numbers import LogTimes, RoundColumn
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.rewards import Rewards
 from unbandit.log.sources import ROWS, Arms, Blank, Columns, Duplicates, Source, check_alike, source_notices
@@ -67,12 +67,14 @@ def collect_part(
     codes, rewards = table.codes, None
     places: Integers | None
     numbers: Integers | None = None
+    times: LogTimes | None = None
     if table.rewards is not None:
         rewards = table.rewards.values()
         notices += (table.rewards.notice(),)
     if table.rounds is not None and table.rounds.form:
         places, notice = places_by_time(table, table.rounds)
         notices += (notice,)
+        times = LogTimes(moved(np.concatenate(table.numbers), places), table.rounds.form)
     else:
         places, numbers = places_by_round(table, offsets, demonstrations, whole)
     if places is not None:
@@ -82,9 +84,10 @@ def collect_part(
         kept = ~(table.blank if places is None else moved(table.blank, places))
         codes, rewards, numbers, offsets = _without_blank(table, kept, codes, rewards, numbers, offsets, demonstrations)
         notices += (_skipped(int(kept.size - offsets[-1])),)
+        times = None if times is None else times._replace(times=times.times[kept])
     arm_names, codes = in_order(reader.arms, codes, table.refuse)
     is_numbered = table.rounds is not None and not table.rounds.form and numbers is None
-    parts = Parts(arm_names, codes, offsets, demonstrations, notices, rewards, is_numbered=is_numbered)
+    parts = Parts(arm_names, codes, offsets, demonstrations, notices, rewards, None, is_numbered, times)
     return parts, numbers
 
 

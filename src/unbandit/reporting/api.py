@@ -15,13 +15,12 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Audience, ParameterError, option, python_option
 from unbandit.estimators import estimate
-from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
+from unbandit.estimators.arguments import as_log, one_demonstration, shows_part, told_availability
 from unbandit.estimators.stretches import check_stretches, stretches, with_stretches
 from unbandit.estimators.variants import sensitivity as nearby
 from unbandit.estimators.variants import sensitivity_rows
 from unbandit.formatting import counted, interval, number, share, shown
 from unbandit.log import ActionLog
-from unbandit.log.availability import availability_of
 from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
@@ -180,7 +179,7 @@ def report(
                 found = replace(found, columns=scaled, answer=found.answer.in_unit(shown_in))
         quantity, first = reported_quantity(answer), answer.demonstrations[:MOST_TABLES]
         ranked = [answer.ranked(name) for name in first]
-        told = None if options.get("availability") is None else availability_of(options["availability"], record.arms)
+        told = None if options.get("availability") is None else told_availability(record, options["availability"])
         data = FigureData(
             record, used.for_arms(len(record.arms)), options, answer, quantity, ranked[0], means, found, told, estimated
         )

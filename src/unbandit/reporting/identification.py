@@ -13,7 +13,7 @@ import numpy as np
 
 from unbandit import checks
 from unbandit.errors import AssumptionWarning, Audience, InferenceError, NotIdentifiable, phrase, python_option
-from unbandit.estimators.arguments import as_log, one_demonstration, shows_part
+from unbandit.estimators.arguments import as_log, one_demonstration, shows_part, told_availability
 from unbandit.estimators.availability import said_of_table
 from unbandit.estimators.posterior import posterior_row
 from unbandit.formatting import (
@@ -36,7 +36,7 @@ from unbandit.identification.values import said_of_parameters
 from unbandit.inference import Posterior
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
-from unbandit.log.availability import Availability, availability_of
+from unbandit.log.availability import Availability
 from unbandit.log.tallies import is_record
 from unbandit.reporting.api import MOST_TABLES, MOST_TOGETHER, renamed_arms, together
 from unbandit.reporting.figures import FigureData, ReportFigure, as_figure, draw_believed, draw_choices
@@ -111,7 +111,7 @@ def identification_report(
         if answer is not None and shown_in is not None:
             answer = answer.in_unit(shown_in)
         say("Drawing the figures", 0.8)
-        told = None if options.get("availability") is None else availability_of(options["availability"], record.arms)
+        told = None if options.get("availability") is None else told_availability(record, options["availability"])
         told = None if told is None else told.within(int(record.lengths.max()))
         pictures = _pictures(found, answer, record, told, short=short)
     say("Writing the report", 0.9)

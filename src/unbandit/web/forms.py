@@ -28,7 +28,7 @@ from unbandit.formatting import capitalise
 from unbandit.instance import Bernoulli, Gaussian, Instance, Noise
 from unbandit.log import ActionLog
 from unbandit.log.availability import COLUMNS as COLUMNS_OF_AVAILABILITY
-from unbandit.log.availability import availability_of
+from unbandit.log.availability import spans_of
 from unbandit.log.columns import ROLES
 from unbandit.log.sources import Blank, Duplicates
 from unbandit.web.fields import ON, Field, FieldErrors, collect, field_of, identifier, quote, read_fields
@@ -191,7 +191,7 @@ def _availability(text: str) -> dict[str, tuple[str, str]]:
         told[arm] = (span[0], span[1] if len(span) == 2 else "")
     if not told:
         raise ParameterError("expected a line for each such arm; got none.", parameter="availability")
-    availability_of(told, tuple(told))  # refuses what is no round
+    spans_of(told, tuple(told))  # refuses what is neither a round nor a time
     return told
 
 

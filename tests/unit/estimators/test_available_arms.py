@@ -1,5 +1,7 @@
 """Logs whose arms arrive late or are withdrawn: each arm is read while it was there, or the answer says why not."""
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pytest
 from reference_available import reference_hesitation
@@ -7,7 +9,12 @@ from reference_available import reference_hesitation
 import unbandit as ub
 from unbandit.cli.output import estimate_table
 from unbandit.demonstrators import parse_rule
+from unbandit.errors import LogError, ParameterError
+from unbandit.estimators.arguments import told_availability
+from unbandit.estimators.availability import said_of_table
 from unbandit.estimators.stream import StreamingEstimate
+from unbandit.log import ActionLog
+from unbandit.log.availability import ALWAYS
 from unbandit.reporting.sentence import sentence
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
@@ -233,3 +240,105 @@ def test_gaps_of_withdrawn_arms_that_are_to_the_same_arm_are_ranked():
         rule, table = parse_rule(text), {"0": (None, 1_500)}
         found = estimate(rule.demonstrate(INSTANCE, 3_000, seed=3, availability=table), rule, table)
         assert (found.best, found.apart("1"), found.to_dict().get("apart")) == (("1",), (), None)
+
+
+# Dates and times in place of rounds
+
+STARTS = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def timed(log, written):
+    """Write a log with a row every 20 minutes, newest first, whose times are as `written`."""
+    times = [written(STARTS + timedelta(minutes=20 * at)) for at in range(int(log.lengths[0]))]
+    rows = [f"{time},{log.arms[arm]}" for time, arm in zip(times, log.demonstration(0).tolist(), strict=True)]
+    return ActionLog.from_bytes("\n".join(["timestamp,arm", *reversed(rows)]).encode())
+
+
+def zoned(time):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def local(time):
+    return time.strftime("%Y-%m-%d %H:%M")
+
+
+def day(time):
+    return time.strftime("%Y-%m-%d")
+
+
+def seconds(time):
+    return int(time.timestamp())
+
+
+@pytest.mark.parametrize(
+    ("log_has", "table_has"),
+    [
+        (zoned, zoned),
+        (zoned, seconds),
+        (seconds, seconds),
+        (local, local),
+        (seconds, zoned),
+        (zoned, datetime.astimezone),
+    ],
+)
+def test_times_stand_for_the_rounds_that_the_log_has_then(log_has, table_has):
+    rule, rounds = parse_rule("ucb1"), {"2": (301, None), "0": (None, 700)}
+    log = rule.demonstrate(INSTANCE, 1_000, seed=3, availability=rounds)
+    read = timed(log, log_has)
+    if log_has is zoned and table_has is seconds:  # numbers are rounds, unless the log has such numbers
+        with pytest.raises(LogError, match="and its first round is 1,777,"):
+            estimate(read, rule, {"2": (table_has(STARTS + timedelta(minutes=20 * 300)), None)})
+        return
+    # between the times of rounds 300 and 301, and of 700 and 701
+    bounds = [table_has(STARTS + timedelta(minutes=20 * at - 10)) for at in (300, 700)]
+    found = estimate(read, rule, {"2": (bounds[0], None), "0": ("", bounds[1])})
+    assert found.columns.gap.tolist() == estimate(log, rule, rounds).columns.gap.tolist()
+    assert any('"0" to round 700, "2" from round 301.' in note.text for note in found.notes)
+
+
+def test_a_date_is_its_whole_day_and_says_of_which_zone():
+    spans = {"2": (73, None), "3": (None, 216)}
+    log = parse_rule("ucb1").demonstrate(INSTANCE, 1_000, seed=3, availability=spans)
+    table = {"2": ("2026-05-02", None), "3": (None, "2026-05-03"), "1": (None, "2027-01-01")}  # 72 rows a day
+    found = told_availability(timed(log, local), table)
+    assert (found.first.tolist(), found.last.tolist()) == ([1, 1, 73, 1], [ALWAYS, ALWAYS, ALWAYS, 216])
+    assert not found.in_utc
+    assert told_availability(timed(log, zoned), table).in_utc
+    assert said_of_table(told_availability(timed(log, zoned), table)).message.endswith("Days are those of UTC.")
+    assert told_availability(timed(log, day), table).first[2] == 73
+    assert told_availability(timed(log, local), {"2": ("2026-04-30", None)}).first[2] == 1
+
+
+@pytest.mark.parametrize(
+    ("log_has", "table", "why"),
+    [
+        (local, {"2": ("2026-05-03", None), "0": (None, 700)}, "expected rounds throughout or times throughout"),
+        (local, {"2": (zoned(STARTS), None)}, "those of the log are dates and times without a zone"),
+        (zoned, {"2": (local(STARTS), None)}, "those of the log are dates and times with a zone"),
+        (day, {"2": (local(STARTS), None)}, "those of the log are dates"),
+        (local, {"2": ("03/05/2026", None)}, "or a time such as 2026-05-31"),
+        (local, {"2": ("2026-05-03", "2026-05-02")}, "expected a first round up to the last"),
+        (local, {"2": ("2026-05-01 00:01", "2026-05-01 00:02")}, "no round lies between"),
+        (local, {"2": (None, "2026-04-02")}, "no round lies between"),
+        (None, {"2": ("2026-05-03", None)}, "no times by which those of"),
+    ],
+)
+def test_times_that_no_round_follows_from_are_refused(log_has, table, why):
+    log = parse_rule("ucb1").demonstrate(INSTANCE, 1_000, seed=3)
+    with pytest.raises(ParameterError, match=why):
+        estimate(log if log_has is None else timed(log, log_has), "ucb1", table)
+
+
+def test_times_of_several_demonstrations_are_refused_but_not_of_one_of_them():
+    rows = "\n".join(f"2026-05-0{at % 7 + 1} 0{at // 7}:00,{run},{at % 2}" for run in "ab" for at in range(60))
+    log = ActionLog.from_bytes(f"timestamp,demonstration,arm\n{rows}".encode())
+    with pytest.raises(ParameterError, match="Of several demonstrations choose one"):
+        told_availability(log, {"0": ("2026-05-01", None)})
+    assert told_availability(log.select(1), {"0": ("2026-05-01", None)}).first.tolist() == [1, 1]
+
+
+def test_the_times_of_rows_without_a_choice_are_left_out():
+    data = b"timestamp,arm\n2026-05-01,A\n2026-05-02,\n2026-05-03,B\n"
+    times = ActionLog.from_bytes(data, blank="skip").times
+    assert times.form == "dates"
+    assert np.diff(times.times).tolist() == [2 * 86_400 * 10**9]
