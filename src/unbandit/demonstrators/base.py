@@ -123,6 +123,10 @@ class Demonstrator(Rule, ABC):
         """Return the rule as other implementations play it, where that decides whether a record is possible."""
         return []
 
+    def advice(self, log: ActionLog) -> str | None:
+        """Return what else of this rule to try, where it does not fit a log and the choices hint at it."""
+        return None
+
     def for_arms(self, arms: int) -> Self:
         """Return the rule for this number of arms: itself, unless its formula needs the number."""
         return self

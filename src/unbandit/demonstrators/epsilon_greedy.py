@@ -9,8 +9,12 @@ from pydantic import Field, model_validator
 from unbandit.demonstrators.base import Examples, Grid
 from unbandit.demonstrators.randomised import Draws, Memory, Pulls, RandomisedRule
 from unbandit.demonstrators.rule import EPSILON, OtherName
+from unbandit.errors import option
 from unbandit.instance import Noise
 from unbandit.kernels.compile import inlined
+from unbandit.log import ActionLog
+
+FALLS = 4.0  # standard deviations by which other arms are chosen more often in the first half of a log
 
 
 class EpsilonGreedy(RandomisedRule):
@@ -90,6 +94,22 @@ class EpsilonGreedy(RandomisedRule):
             {"epsilon": (1.0,), "decay": (1.0, max(horizon / 2, 2.0))},
             {"epsilon": (1.0,), "rate": (slowest, max(0.2, 2 * slowest))},
         )
+
+    def advice(self, log: ActionLog) -> str | None:
+        """Point to an epsilon that falls, if other arms than the leading one are chosen far more rarely later on."""
+        if self.decay is not None or self.rate is not None or not log.ordered:
+            return None
+        early = late = 0
+        for which in range(len(log)):
+            codes = log.demonstration(which)[self.initial * len(log.arms) :]
+            others = codes != log.pulls[which].argmax()
+            half = codes.size // 2
+            early, late = early + int(others[:half].sum()), late + int(others[codes.size - half :].sum())
+        if early - late < FALLS * math.sqrt(early + late):
+            return None
+        chosen = f"{early:,} times in the first half of the log and {late:,} times in the second"
+        remedy = option("rule", f"{self.name}:epsilon=1,decay=fit")
+        return f"Arms other than the leading one are chosen {chosen}. If epsilon falls with the rounds, give {remedy}."
 
     @staticmethod
     def probability(parameters: Any, pulls: Pulls, memory: Memory, round: Any, arm: Any) -> float:

@@ -223,7 +223,7 @@ def estimate(
     used = assumed.model_copy(update=answer.changed)
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
     found, drifts = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
-    misfits, said = said_of(found, used, drifts)
+    misfits, said = said_of(found, used, drifts, record)
     warnings = [*misfits, *guessed, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
@@ -385,7 +385,7 @@ def posterior(
     numbers = {name: values[None] for name, values in found.moments().items()}
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit, drifts = checked(request, check, numbers, [found], seed, threads)
-    misfits, _ = said_of(fit, fitted, drifts)
+    misfits, _ = said_of(fit, fitted, drifts, record)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
     warnings = [*misfits, *guessed, *late_arms(request), *warnings]
     for notice in warnings:

@@ -119,11 +119,12 @@ def _obstacle(request: Request) -> str | None:
 
 
 def said_of(
-    check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift] = ()
+    check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift] = (), record: object = None
 ) -> tuple[list[Notice], list[Notice]]:  # fmt: skip
     """Return the warnings and notes that a check, and what it saw of drift, give rise to."""
     if check.verdict == "does not fit":
-        return [Notice("does-not-fit", _misfit(check, rule, drifts), count=len(check.failed))], []
+        advice = rule.advice(record) if isinstance(record, ActionLog) else None
+        return [Notice("does-not-fit", _misfit(check, rule, drifts, advice), count=len(check.failed))], []
     if check.verdict == "not checked":
         said = Notice("not-checked", f"Not checked whether the rule fits. {check.reason}")
         return [], [] if check.reason == NOT_WANTED else [said]
@@ -167,7 +168,7 @@ def _by_stretch(drift: ArmDrift, demonstrations: int) -> str:
     return f"Add {option('windows', 4)}{chosen} to see the estimates stretch by stretch."
 
 
-def _misfit(check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift]) -> str:
+def _misfit(check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift], advice: str | None) -> str:
     """Say that a rule does not fit, what looks different, and what would fit."""
     parts = [
         f"The log does not look like one that {short_numbers(str(rule))} made ({check.chance}).",
@@ -176,6 +177,7 @@ def _misfit(check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift]) -> str
     parts.append("Do not rely on these numbers: they hold only if the rule and its parameters are right.")
     if check.instead:
         parts.append(f"More probable: {'; '.join(map(short_name, check.instead[:3]))}.")
+    parts.append(advice or "")
     moved = [each for each in drifts if each.demonstration in check.failed and each.p_value <= POSSIBLE]
     if moved:
         first = max(moved, key=lambda each: each.distance)

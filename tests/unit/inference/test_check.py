@@ -48,6 +48,23 @@ def test_the_right_rule_fits_and_the_answer_says_so(log: ub.ActionLog) -> None:
     assert "fits" in {notice.code for notice in answer.notes}
 
 
+def test_an_epsilon_that_falls_is_pointed_to() -> None:
+    instance, advice = ub.Instance(MEANS, SIGMA), "epsilon-greedy:epsilon=1,decay=fit"
+    falling = ub.parse_rule("epsilon-greedy:epsilon=1,decay=60").demonstrate(instance, ROUNDS, seed=3)
+    first = estimated(falling, "epsilon-greedy:epsilon=0.1").warnings[0]
+    assert first.code == "does-not-fit"
+    assert f'"{advice}"' in first.message
+    codes, half = falling.actions[3:], (ROUNDS - 3) // 2
+    counted = [int((part != falling.pulls[0].argmax()).sum()) for part in (codes[:half], codes[-half:])]
+    assert f"{counted[0]:,} times in the first half of the log and {counted[1]:,} times in the second" in first.message
+    constant = ub.parse_rule("epsilon-greedy:epsilon=0.1").demonstrate(instance, ROUNDS, seed=3)
+    wrong = estimated(constant, "epsilon-greedy:epsilon=0.9").warnings[0]
+    assert wrong.code == "does-not-fit"
+    assert advice not in wrong.message
+    assert ub.parse_rule("epsilon-greedy:decay=60").advice(falling) is None
+    assert ub.UCB1().advice(falling) is None
+
+
 def test_a_wrong_rule_is_the_first_warning_and_says_what_looks_different(log: ub.ActionLog) -> None:
     with pytest.warns(ub.AssumptionWarning, match="does not look like"):
         answer = ub.estimate(log, WRONG, sigma=SIGMA, check=True)
