@@ -291,7 +291,7 @@ class Estimate(Finding):
         """Return the row of an arm; of several demonstrations, `result[arm, demonstration]`."""
         arm, demonstration = key if isinstance(key, tuple) else (key, None)
         if demonstration is None and len(self.demonstrations) > 1:
-            raise KeyError(f"{key!r}: expected result[arm, demonstration], for there are several demonstrations")
+            raise KeyError(f"{key!r}: expected result[arm, demonstration], since there are several demonstrations")
         if demonstration is None:
             demonstration = self.demonstrations[0]
         if isinstance(demonstration, str) and demonstration in self.demonstrations and str(arm) in self.arms:

@@ -58,7 +58,7 @@ def test_means_of_ones_own(unbandit):
 
 
 def test_rules_that_give_no_values_away(unbandit, refused):
-    assert "they tell nothing" in unbandit("leak", "linear", "--rule", "uniform", "--horizon", "100").out
+    assert "they reveal nothing" in unbandit("leak", "linear", "--rule", "uniform", "--horizon", "100").out
     done = unbandit("leak", "linear", "--rule", "explore-then-commit", "--horizon", "500", "--runs", "20")
     assert "which arm it judged best" in done.out
     assert "uniform" in refused(4, "plan", "linear", "--rule", "uniform", "--within", "0.1")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 REVEALED = {
     "values": "The best arm can be found from {found} of the logs.",
     "best": "This rule's actions show which arm it judged best ({found} of the logs: the best one), and no values.",
-    "nothing": "This rule's actions do not depend on the rewards: they tell nothing.",
+    "nothing": "This rule's actions do not depend on the rewards: they reveal nothing.",
 }
 
 
@@ -139,7 +139,7 @@ def leak(
     out.print(REVEALED[answer.reveals].format(found="" if answer.found is None else f"{answer.found:.1%}"))
     if answer.reveals == "values":
         out.print(
-            "Equivalent: rewards of the arm which, seen, would tell its mean as well. ± is the Monte-Carlo error."
+            "Equivalent: how many observed rewards of the arm would show its mean as well. ± is the Monte-Carlo error."
         )
 
 

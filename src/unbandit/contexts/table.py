@@ -447,7 +447,7 @@ def _arranged_offers(table: Collection, demonstrations: Sequence[str]) -> Arrang
         if not late.size:
             last = int(rounds[order[gaps[0] - 1]])
             text = f"expected round {last + 1} after round {last}{where}; got {value}."
-        remedy = "Add the missing rows: a learner goes on from what it learnt in them."
+        remedy = "Add the missing rows: a learner keeps what it learnt in them."
         raise table.refuse(text, row=at + 1, column=table.column, value=value, remedy=remedy)
     return order, bounds, lengths, ()
 

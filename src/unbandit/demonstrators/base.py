@@ -256,7 +256,7 @@ class Demonstrator(Rule, ABC):
         if getattr(self, "opening", "listed") == "random":
             return "it is not defined where a new arm comes in a random order"
         played = type(self)._simulate_available is not Demonstrator._simulate_available
-        return None if played else "it is not defined how a rule of this kind goes on"
+        return None if played else "it is not defined how a rule of this kind continues"
 
     def _simulate_available(
         self, bandit: Bandit, parameters: Any, first_run: int, spans: Spans, actions: NDArray[Any]

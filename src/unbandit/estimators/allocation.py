@@ -115,7 +115,7 @@ def _scatter(pulls: Counts, batch: int) -> str:
     spread = Spread.of(pulls, 0, batch).together()
     degrees = max(float(spread.degrees[0]), 1.0)
     found, chance = float(spread.chi_square[0]) / degrees, float(chdtri(degrees, ERROR)) / degrees
-    return f"(They scatter {found:.2g} times as much as chance usually does; up to {chance:.3g} times can be chance.)"
+    return f"(They vary {found:.2g} times as much as chance usually does; up to {chance:.3g} times can be chance.)"
 
 
 def leave_out_even(request: Request, answer: Answer, even: Marks) -> None:

@@ -136,7 +136,7 @@ def said_of(
     looks = f"the log looks like one that {short_numbers(str(rule))} made"
     if check.failed:
         looks = f"taken together, the demonstrations look like those of {short_numbers(str(rule))}"
-    stands = "" if check.failed else f"; {nothing} stands out beside {check.simulations} simulations of it"
+    stands = "" if check.failed else f"; {nothing} stands out compared with {check.simulations} simulations of it"
     one_by_one = any(each.name == ONE_BY_ONE for each in check.statistics)
     only_simulated = isinstance(rule, IndexRule | RecentIndexRule) and not (one_by_one or check.weighed)
     parts = [f"Checked: {looks}{stands}.", check.reason or "", SELDOM_TOLD_APART if only_simulated else ""]

@@ -163,7 +163,7 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
     if method in DRAWING:
         why = f"{rule.name} draws its arms at random, and only" if isinstance(rule, RandomisedRule) else "only"
         raise ParameterError(
-            f"learning curve: {why} closed forms are quick enough to be asked again and again; method {method} draws "
+            f"learning curve: {why} closed forms are fast enough to be repeated; method {method} draws "
             "random numbers. Use another method, or estimate from the first rounds yourself."
         )
 

@@ -27,7 +27,7 @@ from unbandit.tables import Tabular
 if TYPE_CHECKING:
     import polars
 
-_BEGIN_ANEW = "Remove it to begin anew, or name another file."
+_BEGIN_ANEW = "Remove it to start over, or name another file."
 
 
 class StreamingEstimate(Tabular):

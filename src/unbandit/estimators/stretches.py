@@ -140,7 +140,7 @@ class Stretches(Finding):
             return ()
         text = (
             "Stretches were not tested for drift: the rewards' standard deviation is not known, no arm shows a gap in "
-            "two of them, or the log is too long to be simulated again and again."
+            "two of them, or the log is too long to be simulated many times."
         )
         return (Notice("drift-not-tested", text),)
 
@@ -257,8 +257,8 @@ def check_stretches(
     assumed = rule.example if isinstance(rule, RuleFamily) else rule
     if not isinstance(assumed, IndexRule) or assumed.is_late:
         raise NotIdentifiable(
-            f"{assumed.name}: stretches are compared for index rules without a delay, which weigh every arm again and "
-            "again; this one does not show an arm's gap in each.",
+            f"{assumed.name}: stretches are compared for index rules without a delay, which keep comparing every "
+            "arm; this one does not show an arm's gap in each.",
             remedy=f"Leave {option('windows')} out.",
         )
     for name in NOT_WANTED:

@@ -344,7 +344,7 @@ def _default(rule: type[Demonstrator], noise: Noise, log: ActionLog, notes: list
     try:
         guesses = rule.guesses(noise, log)
     except ParameterError as error:
-        notes.append(Notice("candidate-left-out", f"{rule.name} is left out, for it has no usual parameters: {error}"))
+        notes.append(Notice("candidate-left-out", f"{rule.name} is left out since it has no usual parameters: {error}"))
         return None
     fitting = [(guess, weight) for guess, weight in guesses if isinstance(noise, Bernoulli) or not guess.bernoulli_only]
     total = sum(weight for _, weight in fitting) / sum(weight for _, weight in guesses)

@@ -54,7 +54,7 @@ NONE_FITS = (
 )
 
 ONLY_SIMULATED = (
-    "Rules were compared by simulations alone here. These seldom tell one index rule from another, "
+    "Rules were compared by simulations alone here. These seldom distinguish one index rule from another, "
     "so several may fit; each has its usual parameters."
 )
 

@@ -37,7 +37,7 @@ PATIENCE = 5.0  # seconds that a file may stay unchanged without being complete,
 _SAMPLE = 4096  # bytes of the beginning, and of what was read last, by which a file is recognised
 _LONGEST = 1 << 20  # bytes by which the line of names and a row must have ended, and later every row
 _ALL_ROWS = 1 << 62  # a batch has as many rows as were read at once, so that `Tail.read` is right after each
-_BEGIN_ANEW = "Begin anew: remove the snapshot, or name another."
+_BEGIN_ANEW = "Start over: remove the snapshot, or name another."
 _BLANK = b"\xef\xbb\xbf\r\n"  # what may come before the names: a byte order mark and line breaks
 
 
@@ -69,7 +69,7 @@ class Follower:
             if not _belongs(Path(name), Path(path)):
                 text = f"expected a snapshot of this log; it names another file ({name})."
                 raise ResumeError(
-                    text, path=os.fspath(path), remedy="Remove the snapshot to begin anew, or name another."
+                    text, path=os.fspath(path), remedy="Remove the snapshot to start over, or name another."
                 )
             tail = tail_of(LogFile(Path(name), state["keys"]), state["read"], header=header)
             assert tail is not None
@@ -107,7 +107,7 @@ class Follower:
             elif tail.more():
                 text = f"expected no more rows, since {begun[folder].file.path.name} comes after it and was read "
                 text += "before; got some, which would be out of order."
-                raise tail.refuse(text, remedy="Add rows to the last file only, and begin anew without the snapshot.")
+                raise tail.refuse(text, remedy="Add rows to the last file only, and start over without the snapshot.")
             yield from self._news_of(tail)
             if latest[folder] is not tail and tail.more():
                 stopped.add(folder)
@@ -155,7 +155,7 @@ class Follower:
             later = next((other for other in siblings if by_value(file.path) < by_value(other)), None)
             if later is not None:
                 text = "expected new files to come after those read before in the order of names; this one comes before"
-                remedy = "Name new files in rising order, or begin anew without the snapshot."
+                remedy = "Name new files in rising order, or start over without the snapshot."
                 raise tail.refuse(f"{text} {later.name}.", remedy=remedy)
             self._tails[name] = tail
 

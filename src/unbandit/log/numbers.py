@@ -288,4 +288,4 @@ def _refuse_grouped(refuse: Refuse, cells: pl.Series, name: str) -> None:
         first, *others = re.split("[^0-9+-]", value)
         text = f'expected a count in digits only; got "{value}", whose mark may separate thousands or decimals.'
         remedy = f"Write it as {first}{''.join(others)}" + (f" or as {first}" if others == ["000"] else "")
-        raise refuse(text, row=row + 1, column=name, value=value, remedy=f"{remedy}, and the other counts likewise.")
+        raise refuse(text, row=row + 1, column=name, value=value, remedy=f"{remedy}, and the other counts too.")

@@ -169,7 +169,7 @@ class Reader:
     def refuse_lone_rows(self, refuse: Refuse, lengths: Integers, *, numbered: bool) -> None:
         """Refuse demonstrations of fewer than two rounds on average whose column nobody named: visitors, perhaps.
 
-        Rounds that are `numbered` confirm that it holds demonstrations, since they begin anew in each.
+        Rounds that are `numbered` confirm that it holds demonstrations, since they start over in each.
         """
         keys = self.name.get("demonstration", "demonstration").strip()
         is_meant = numbered or "demonstration" in self.named or keys == "demonstration"

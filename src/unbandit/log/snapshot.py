@@ -126,7 +126,7 @@ def read_snapshot(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[st
         except _NOT_OURS as error:
             reason = "unknown words" if isinstance(error, ValidationError) else first_line(error)
             problem = f"expected a snapshot that unbandit wrote; its parts do not fit together ({reason})."
-    raise ResumeError(f"{name}: {problem} Remove it to begin anew, or name another file.")
+    raise ResumeError(f"{name}: {problem} Remove it to start over, or name another file.")
 
 
 def _unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, Integers]]:

@@ -92,7 +92,7 @@ def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
     elif not close and len(best) < len(rows):
         bounded = any(row.verdict == "bounded" for row in rows if row.arm not in named)
         others_are = "the other" if len(rows) - len(best) == 1 else "the others"
-        parts.append(f"of {others_are} the log gives {'only bounds' if bounded else 'nothing away'}")
+        parts.append(f"of {others_are} the log {'gives only bounds' if bounded else 'shows nothing'}")
     return "; ".join(parts)
 
 
