@@ -8,6 +8,7 @@ import json
 import polars as pl
 import pytest
 from visiting import ANSWERED, PLACES, ask, bring
+from workbooks import xlsx
 
 import unbandit as ub
 from unbandit.reporting.pdf import installed_browser
@@ -70,6 +71,53 @@ def test_columns_can_be_corrected(opened, log):
     assert page.locator(".role").all_inner_texts() == ["read as round", "read as arm"]
     chosen_rule(page)
     ask(page)
+
+
+def test_a_sheet_of_a_workbook_is_chosen_read_and_answered(opened, log):
+    rows = [line.split(",") for line in log.decode().splitlines()]
+    page = opened()
+    bring(page, xlsx(Notes=[["who", "when"], ["me", "now"]], Choices=rows), "experiment.xlsx")
+    assert "cannot be used" in page.inner_text("#problem")
+    page.select_option("#field-sheet", "Choices")
+    page.click("text=Read it again")
+    page.wait_for_selector("#field-rule")
+    assert page.inner_text("h1") == "experiment.xlsx"
+    assert "1,000 rounds, 3 arms" in page.inner_text("main")
+    chosen_rule(page)
+    page.fill("#field-sigma", "0.5")
+    ask(page)
+    assert "--sheet Choices" in page.inner_text("main")
+
+
+def test_the_example_of_a_person_is_answered_as_it_comes(opened):
+    page = opened()
+    page.click("text=A person choosing cards")
+    page.wait_for_selector("#field-rule")
+    assert page.is_checked("#rule-learning-softmax")
+    assert page.input_value("#field-learning-softmax-rate") == "0.3"
+    ask(page)
+    said = page.inner_text("main")
+    assert "learning-softmax:rate=0.3,temperature=0.25" in said
+    assert all(f"deck {letter}" in page.inner_text("main table >> nth=0") for letter in "ABCD")
+
+
+def test_a_number_that_nobody_knows_is_fitted(opened):
+    played = ub.UCB1(exploration=1.0).demonstrate(ub.Instance([1.0, 0.6, 0.2], 0.5, ["A", "B", "C"]), 1_000, seed=1)
+    page = opened()
+    bring(page, played.to_frame().write_csv().encode())
+    page.check("#rule-ucb1")
+    assert page.input_value("#field-ucb1-preset") == "fit"  # what a visitor who leaves all blank asks for
+    assert page.input_value("#field-ucb1-exploration") == ""
+    page.fill("#field-sigma", "0.5")
+    ask(page)
+    with page.expect_download() as waiting:
+        page.click(f"{ANSWERED} a[href*='json']")
+    answer = json.loads(waiting.value.path().read_bytes())
+    (fitted,) = answer["fitted"]
+    assert fitted["parameter"] == "exploration"
+    assert fitted["low"] < 1.0 < fitted["high"]
+    name, value, _ = page.locator("[aria-label='Table: fitted numbers'] tbody tr >> nth=0").inner_text().split("\t")
+    assert (name, float(value)) == ("exploration", pytest.approx(fitted["value"], rel=0.02))
 
 
 @pytest.mark.parametrize("path", ["/look?example=battery", "/simulate"])
