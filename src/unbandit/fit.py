@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from unbandit.errors import Notice
-from unbandit.formatting import capitalise, json_number, number, short_numbers
+from unbandit.formatting import capitalise, json_number, number, probability, short_numbers
 from unbandit.tables import Finding, as_written_by, html_table, read_number
 
 if TYPE_CHECKING:
@@ -196,25 +196,48 @@ class FittedNumber:
     """A number of a rule, fitted from a log: its median, an interval, and how it was found.
 
     `parameter` is a combination of several where the log shows nothing else: `scale sqrt((T^alpha - 1) / alpha)`.
+    Of a delay, and of how ties are broken, `value` is the most probable one, and `possible` has those that there are.
     """
 
     parameter: str
-    value: float
-    low: float
-    high: float
+    value: Any  # a number, or the name of a way to break ties
+    low: Any
+    high: Any
     method: str
     note: str = ""  # what is to be said beside it
+    possible: tuple[tuple[Any, float], ...] = ()  # values with their probabilities, where these are few
+
+    def __post_init__(self) -> None:
+        pairs = [tuple(each.values()) if isinstance(each, dict) else tuple(each) for each in self.possible]
+        object.__setattr__(self, "possible", tuple(pairs))  # JSON has each as an object
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the number in the form that JSON has it."""
-        return {name: getattr(self, name) for name in ("parameter", "value", "low", "high", "method")}
+        """Return the number in the form that JSON has it; `possible` only where the values are few."""
+        found = {name: getattr(self, name) for name in ("parameter", "value", "low", "high", "method")}
+        pairs = [{"value": value, "probability": chance} for value, chance in self.possible]
+        return found | ({"possible": pairs} if pairs else {})
 
     @property
     def said(self) -> str:
         """Return the number with its interval: `scale = 1.43 (1.21 to 1.69)`; of one that is certain, `batch = 5`."""
-        if self.low == self.high:
-            return f"{self.parameter} = {number(self.value)}"
-        return f"{self.parameter} = {number(self.value)} ({number(self.low)} to {number(self.high)})"
+        is_certain = self.low == self.high and len(self.possible) < 2
+        return f"{self.parameter} = {self.shown}" + ("" if is_certain else f" ({self.said_interval})")
+
+    @property
+    def shown(self) -> str:
+        """Return the value as text."""
+        return _short(self.value)
+
+    @property
+    def said_interval(self) -> str:
+        """Return the interval as text, or how probable each value is where they are few."""
+        if not self.possible:
+            return f"{_short(self.low)} to {_short(self.high)}"
+        return ", ".join(f"{_short(value)}: {probability(chance)}" for value, chance in self.possible)
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else number(value)
 
 
 def fitted_notice(fitted: Sequence[FittedNumber], level: float, demonstrations: int = 1) -> Notice:

@@ -39,7 +39,11 @@ def test_people_are_told(unbandit, log):
     ("arguments", "code", "text"),
     [
         (("estimate", "log.csv", "--rule", "sae:fit"), 4, "leaves one number per arm"),
-        (("estimate", "log.csv", "--rule", "ucb:delay=fit"), 2, "values next to each other explain a log"),
+        (
+            ("estimate", "log.csv", "--rule", "ucb:scale=fit,delay=fit"),
+            4,
+            "delay is not fitted beside scale",
+        ),
         (("estimate", "log.csv", "--rule", "ucb:fit", "--follow"), 2, "whose numbers are all known"),
         (("plan", "--rule", "ucb:fit", "--means", "1,0.5", "--within", "0.1"), 2, "whose numbers are all known"),
     ],

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from unbandit._version import __version__
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
 from unbandit.calibration.settings import NOISE, NORMAL, ParticleTrials, SeededCell, Sizes
 from unbandit.demonstrators import RandomisedRule
@@ -16,6 +17,7 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, UnbanditError
 from unbandit.estimators import estimate
+from unbandit.estimators.coverage import FITTED, SimulatedCoverage, noise_kind
 from unbandit.instance import Instance
 from unbandit.result import ESTIMATED
 from unbandit.study.monte_carlo import Measured, Share, share
@@ -27,15 +29,20 @@ TRUTHS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "moss:scale=fit": {"scale": (0.5, 2.0)},
     "lilucb:reward_range=fit": {"reward_range": (0.3, 1.5)},
     "klucb:noise=gaussian,sigma=fit": {"sigma": (0.3, 1.0)},
+    "ucb:alpha=0.25,scale=0.7,delay=fit": {"delay": (1, 100)},
+    "ucb1:delay=fit": {"delay": (1, 100)},
     "thompson:sigma=fit": {"sigma": (0.25, 1.0)},
     "epsilon-greedy:epsilon=fit": {"epsilon": (0.03, 0.3)},
     "softmax:temperature=fit": {"temperature": (0.1, 0.5)},
     "learning-softmax:rate=fit,temperature=fit": {"rate": (0.1, 0.5), "temperature": (0.1, 0.5)},
 }
-"""The rules whose numbers are fitted, and between what values the true ones are drawn, evenly in the logarithm."""
+"""The rules whose numbers are fitted, and between what values the true ones are drawn, evenly in the logarithm.
+
+A delay is a whole number of rounds."""
 
 INDEX_CELLS, RANDOMISED_CELLS = ((4, 2_000),), ((2, 300), (4, 300), (2, 2_000), (4, 2_000))  # arms and rounds
 RUNS = 100  # logs of every cell
+FEWEST_QUOTED = 50  # intervals of gaps whose share reports quote
 LOW, HIGH = 0.92, 0.98  # within which coverage is to be
 NARROW = 0.2  # half of an interval's length relative to its value, at most, for index rules
 SECONDS, SECONDS_OF_A_POSTERIOR = 3.0, 10.0  # about, of one log
@@ -107,6 +114,7 @@ class FitTrials(ParticleTrials):
             name: math.exp(generator.uniform(math.log(low), math.log(high)))
             for name, (low, high) in TRUTHS[cell.text].items()
         }
+        truth = {name: round(value) if name == "delay" else value for name, value in truth.items()}
         means = NORMAL.draw(generator, cell.arms)
         log = family.at(truth).demonstrate(Instance(means, NOISE), cell.horizon, seed=seed, first_run=run, threads=1)
         drawn: dict[str, Any] = {}
@@ -174,6 +182,14 @@ class Fits(Measure):
         """Return the metrics of one cell."""
         return fit_metrics(cell, rows)
 
+    def coverages(self, metrics: Sequence[FitMetrics]) -> Iterator[SimulatedCoverage]:
+        """Yield how often the intervals of gaps held."""
+        for each in metrics:
+            cell, held = each.cell, each.gaps
+            if held.runs >= FEWEST_QUOTED:
+                where = FITTED, "gap", cell.text, noise_kind(NOISE), cell.arms, cell.horizon
+                yield SimulatedCoverage(*where, held.value, held.error, each.answered.held, __version__)
+
     def criteria(self, metrics: Sequence[FitMetrics]) -> list[Criterion]:
         """Return the criteria with their scores, one per number and cell."""
         held, widths, gaps, answered = list[Score](), list[Score](), list[Score](), list[Score]()
@@ -183,7 +199,7 @@ class Fits(Measure):
                 row = f"{each.cell.family.kind.name}: {name}", each.cell.size
                 held.append(Score(*row, covered, percent(covered), judge(covered, LOW, HIGH)))
                 half = Measured(each.widths[name], 0.0, 0)
-                index = not issubclass(each.cell.family.kind, RandomisedRule)
+                index = not issubclass(each.cell.family.kind, RandomisedRule) and name != "delay"
                 verdict = judge(half, high=NARROW) if index else None
                 widths.append(Score(*row, half, f"{100 * half.value:.0f}%", verdict))
             gaps.append(Score(*place, each.gaps, percent(each.gaps), judge(each.gaps, LOW, HIGH)))

@@ -24,13 +24,10 @@ FIT: Any = Unknown.FIT
 
 
 WHOLE = ("initial", "batch")
-"""Whole numbers that a log may show."""
+"""Whole numbers of which a log leaves few possible: the one that explains it is taken, or none."""
 
-UNSHOWN = {
-    "ties": "posterior and identify try both ways where a log is impossible with one",
-    "delay": "values next to each other explain a log about as well",
-}
-"""Why other parameters are not fitted."""
+AVERAGED = ("ties", "delay")
+"""Settings of which all that are possible are weighed, and answers averaged over them."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +72,16 @@ class RuleFamily:
             )
         for name in self.free:
             field = self.kind.model_fields.get(name)
-            if field is None or name in WHOLE:
+            if field is None or name in (*WHOLE, *AVERAGED):
                 continue
             if float not in (field.annotation, *getattr(field.annotation, "__args__", ())):
-                why = UNSHOWN.get(name, f"only real numbers, {' and '.join(WHOLE)} are fitted")
+                why = f"only real numbers, {', '.join(WHOLE)}, {' and '.join(AVERAGED)} are fitted"
                 raise ParameterError(f"expected a value; {why}.", owner=self.kind.name, parameter=name)
         assert self.example is not None  # refuses names and values as the rule does
 
-    def at(self, values: Mapping[str, float]) -> Any:
-        """Return the rule with these values of its free numbers; whole numbers that have none are the usual ones."""
-        usual = {name: self._usual(name) for name in self.free if name in WHOLE}
+    def at(self, values: Mapping[str, float | str]) -> Any:
+        """Return the rule with these values of its free numbers; settings that have none are the usual ones."""
+        usual = {name: self._usual(name) for name in self.free if name in (*WHOLE, *AVERAGED)}
         return self.kind(**self.known, **{**usual, **values})
 
     @property
@@ -96,10 +93,10 @@ class RuleFamily:
         """Return the ends between which a number must lie, None where there is none."""
         return limits_of(self.kind, name)
 
-    def _usual(self, name: str) -> float:
+    def _usual(self, name: str) -> Any:
         """Return a value that a free number may have; a name that the rule does not have is refused elsewhere."""
         field = self.kind.model_fields.get(name)
-        if name in WHOLE:
+        if name in (*WHOLE, *AVERAGED):
             return field.default if field is not None else 1
         return field.default if field is not None and isinstance(field.default, float) else 1.0
 

@@ -104,11 +104,13 @@ def estimate_family(
     record, found = fitted_to_log(log, family, options)
     centre = estimate(record, found.rule, **options)
     notes = (*centre.notes, fitted_notice(found.fitted, centre.level, len(record)))
-    if not found.axes:
+    if not found.varies:
         return replace(centre, notes=notes, fitted=found.fitted)
     if not centre.posteriors:
-        quietly = options | {"check": False}
-        others = [_quiet(estimate, record, rule, quietly).columns for rule in found.rules(MIXED)]
+        quietly, rules = options | {"check": False}, found.rules(MIXED)
+        by_rule = {str(rule): rule for rule in rules}
+        found_by = {name: _quiet(estimate, record, rule, quietly).columns for name, rule in by_rule.items()}
+        others = [found_by[str(rule)] for rule in rules]
         return replace(centre, columns=_mixed(centre, others), notes=notes, fitted=found.fitted)
     given = {name: options[name] for name in POSTERIOR_OPTIONS if name in options} | {"seed": centre.seed}
     parts = [record] if options.get("pool") else [record.select(which) for which in range(len(record))]
@@ -149,9 +151,17 @@ def mixed_posterior(
 ) -> Posterior:  # fmt: skip
     """Average over the rule's numbers: by draws at their medians and under some other values, moved to all others."""
     clouds, draws, arms = centre.means.shape
-    if not found.axes:
+    if not found.varies:
         return replace(centre, fitted=found.fitted)
     single = options | {"clouds": 1, "draws": clouds * draws, "check": False}
+    if len(found.settings) > 1:
+        parts, shares = [found.under(each) for each in found.settings], [each.probability for each in found.settings]
+        under = [centre, *(_quiet(posterior, record, each.rule, single) for each in parts[1:])]
+        every = [mixed_posterior(posterior, record, *pair, options) for pair in zip(under, parts, strict=True)]
+        drawn = np.array([each.means.reshape(-1, arms) for each in every])
+        which = np.random.default_rng([options.get("seed") or 0, 12]).choice(len(parts), clouds * draws, p=shares)
+        means = drawn[which, np.arange(clouds * draws)].reshape(clouds, draws, arms)
+        return replace(centre, means=means, fitted=found.fitted)
     points, medians = found.points(MIXED_DRAWN), found.medians
     nearest = int(np.square(points - medians).sum(axis=1).argmin())
     points[nearest] = medians

@@ -11,20 +11,21 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import theory
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
-from unbandit.demonstrators.family import WHOLE, RuleFamily
+from unbandit.demonstrators.family import AVERAGED, WHOLE, RuleFamily
 from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option
 from unbandit.fit import FittedNumber
 from unbandit.formatting import number
-from unbandit.inference.clouds import evidence_without_clouds, one_look_ahead, run_filters
+from unbandit.inference.clouds import evidence_without_clouds, one_look_ahead, particles_for, run_filters
 from unbandit.inference.decisions import Predictions, predict
 from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import Prior, belief_of
@@ -47,7 +48,7 @@ from unbandit.inference.surface import (
     spread_quantiles,
     surveyed,
 )
-from unbandit.inference.whole_numbers import settled_whole_numbers
+from unbandit.inference.whole_numbers import Setting, settled_whole_numbers, weighed_settings
 from unbandit.instance import Noise
 from unbandit.log import ActionLog
 from unbandit.progress import current_work
@@ -63,6 +64,7 @@ BINS = 31  # of a density, in which its ends are looked at
 MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is said not to show a number
 PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
 FILTERS = 2  # such clouds that filter under each value near the top
+MORE, AGREE = 4, 2.0  # times as many particles under a setting where clouds differ by more nats
 SPOTS, AMONG = np.linspace(-2.4, 2.4, 7)[:, None], 12
 """Where clouds are asked how wrong Laplace's method is: deviations of one number, and how many places of two."""
 MOST_LEFT, STEEPEST = 0.4, 1.5  # nats around a smooth function, and per deviation, by which these may differ
@@ -102,6 +104,8 @@ class ParameterPosterior:
         The rule with its free numbers.
     fitted
         Each number's median and interval; of numbers that appear together only, their combination.
+    settings
+        What is possible of delays and ties, with probabilities; `fixed` has the first, most probable one.
     """
 
     family: RuleFamily
@@ -109,7 +113,17 @@ class ParameterPosterior:
     places: Numbers  # of the density, (places, numbers), in x
     weights: Numbers  # which sum to 1
     fitted: tuple[FittedNumber, ...]
-    fixed: Mapping[str, float]
+    fixed: Mapping[str, Any]
+    settings: tuple[Setting, ...] = (Setting(1.0, {}),)
+
+    @property
+    def varies(self) -> bool:
+        """Return whether the log leaves more than one value possible of anything."""
+        return bool(self.axes) or len(self.settings) > 1
+
+    def under(self, setting: Setting) -> ParameterPosterior:
+        """Return what is known under one of the settings."""
+        return replace(self, fixed={**self.fixed, **setting.values}, settings=(Setting(1.0, setting.values),))
 
     def rule_at(self, x: Numbers) -> Demonstrator:
         """Return the rule at a place."""
@@ -145,8 +159,12 @@ class ParameterPosterior:
         return np.where([axis.linear for axis in self.axes], places, np.exp(places))
 
     def rules(self, count: int) -> list[Demonstrator]:
-        """Return the rules at equally likely places."""
-        return [self.rule_at(point) for point in self.points(count)]
+        """Return the rules at equally likely places and settings."""
+        points = self.points(count) if self.axes else np.empty((count, 0))
+        ends = np.cumsum([each.probability for each in self.settings])
+        which = np.searchsorted(ends / ends[-1], np.random.default_rng(0).permutation(np.arange(count) + 0.5) / count)
+        parts = [self.under(each) for each in self.settings]
+        return [parts[at].rule_at(point) for at, point in zip(which[: len(points)].tolist(), points, strict=True)]
 
 
 def fit_family(
@@ -160,20 +178,35 @@ def fit_family(
     NotIdentifiable
         If the evidence cannot be computed, or does not show the numbers.
     """
-    axes, fixed = _axes(family, noise, horizons)
+    axes, held = _axes(family, noise, horizons)
+    fixed: dict[str, Any] = dict(held)
     centre = np.array([(axis.low + axis.high) / 2 for axis in axes])
-    _refuse_unpredicted(_rule_at(family, axes, fixed, centre), noise)
+    example = _rule_at(family, axes, fixed, centre)
+    averaged = set(AVERAGED) & set(family.free)
+    if axes or not averaged:
+        _refuse_unpredicted(example, noise)
+    if axes and "delay" in averaged:
+        raise NotIdentifiable(
+            f"{family}: delay is not fitted beside {' and '.join(axis.name for axis in axes)}: {axes[0].name} would be "
+            "fitted anew for every delay that is possible, which would take an hour and more.",
+            parameter="delay",
+            remedy="Give one of them a value.",
+        )
     evidence = _Evidence(log, family, axes, fixed, noise, prior, tuple(horizons), seed)
     with current_work().stage("Fitting the rule's numbers", PARTS, in_parts=True):
         whole, shown = settled_whole_numbers(
             log, family, lambda given: _best(replace(evidence, fixed={**evidence.fixed, **given}))
         )
         fixed |= whole
+        evidence = replace(evidence, fixed=fixed)
+        settings, weighed = weighed_settings(log, family, horizons, level, evidence.under)
+        fixed |= settings[0].values
+        shown = (*shown, *weighed)
         middle = _rule_at(family, axes, fixed, centre)
         for which, horizon in enumerate(horizons):
             reading_of(log, which, middle.for_arms(len(log.arms)), horizon)  # refuses another opening
         if not axes:
-            return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed)
+            return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed, settings)
         evidence = replace(evidence, fixed=fixed)
         places, density = _without_clouds(evidence, axes, level) or _by_clouds(evidence, axes)
     weights = density / density.sum()
@@ -181,7 +214,7 @@ def fit_family(
     method = BY_DECISIONS if evidence.predicted else BY_FILTER
     fitted = tuple(_fitted_number(axis, places[:, at], weights, level, method) for at, axis in enumerate(axes))
     numbers = (*_combined(fitted, fixed, horizons[0]), *shown)
-    return ParameterPosterior(family, axes, places, weights, numbers, fixed)
+    return ParameterPosterior(family, axes, places, weights, numbers, fixed, settings)
 
 
 def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
@@ -279,7 +312,7 @@ def _best(evidence: _Evidence) -> float:
 
 def _axes(family: RuleFamily, noise: Noise, horizons: Sequence[int]) -> tuple[tuple[Axis, ...], dict[str, float]]:
     """Return the real numbers to look for, and those that are held: they appear together with another only."""
-    free, fixed = [name for name in family.free if name not in WHOLE], dict[str, float]()
+    free, fixed = [name for name in family.free if name not in (*WHOLE, *AVERAGED)], dict[str, float]()
     if "alpha" in free and {"scale", "sigma"} & set(free):
         if len(set(horizons)) > 1:
             raise NotIdentifiable(
@@ -320,7 +353,7 @@ def _limits(axes: Sequence[Axis]) -> tuple[Numbers, Numbers]:
     return np.array([axis.low for axis in axes]), np.array([axis.high for axis in axes])
 
 
-def _rule_at(family: RuleFamily, axes: Sequence[Axis], fixed: Mapping[str, float], x: Numbers) -> Demonstrator:
+def _rule_at(family: RuleFamily, axes: Sequence[Axis], fixed: Mapping[str, Any], x: Numbers) -> Demonstrator:
     values = {axis.name: axis.value(float(at)) for axis, at in zip(axes, x, strict=True)}
     rule: Demonstrator = family.at({**fixed, **values})
     return rule
@@ -360,7 +393,7 @@ class _Evidence:
     log: ActionLog
     family: RuleFamily
     axes: tuple[Axis, ...]
-    fixed: Mapping[str, float]
+    fixed: Mapping[str, Any]
     noise: Noise
     prior: Prior
     horizons: tuple[int, ...]
@@ -465,14 +498,41 @@ class _Evidence:
         total = sum(value for value, _ in found)
         return (total, sum(error**2 for _, error in found)) if math.isfinite(total) else (-math.inf, 0.0)
 
-    def _filtered_one(self, rule: Demonstrator, which: int, clouds: int, seed: int) -> tuple[float, float]:
-        record, horizons = self.log.select(which), [self.horizons[which]]
+    def _filtered_one(
+        self, rule: Demonstrator, which: int, clouds: int, seed: int, rounds: int | None = None,
+        particles: int | None = FILTERED,
+    ) -> tuple[float, float]:  # fmt: skip
+        record, horizons = self.log.select(which, rounds), [self.horizons[which]]
         belief = belief_of(self.prior, len(self.log.arms), self.noise, None)
         found = run_filters(
-            record, rule, belief, horizons, FILTERED, min(clouds, FILTERS), seed, threads=1, keep_paths=False,
+            record, rule, belief, horizons, particles, min(clouds, FILTERS), seed, threads=1, keep_paths=False,
             tolerant=True, look_ahead=one_look_ahead(record, rule, belief, horizons, seed),
         )  # fmt: skip
         return log_mean(found.evidences)
+
+    def under(self, values: Mapping[str, Any], rounds: int | None, particles: int | None) -> tuple[float, float]:
+        """Return the log evidence under some settings, of so many rounds of each demonstration, and its error.
+
+        Where other numbers are free, it is the largest one.
+        """
+        own = replace(self, fixed={**self.fixed, **values})
+        if self.axes:
+            return _best(own), 0.0
+        self._count()
+        rule, total, variance = _rule_at(self.family, (), own.fixed, np.empty(0)).for_arms(len(self.log.arms)), 0.0, 0.0
+        for which in range(len(self.horizons)):
+            value, error = -math.inf, 0.0
+            usual = particles_for(int(self.log.lengths[which])) if isinstance(rule, IndexRule) else FILTERED
+            for times in (1, MORE):  # few particles may miss a late reward that explains the log
+                number = times * (particles or usual)
+                with suppress(InferenceError):
+                    value, error = self._filtered_one(rule, which, FILTERS, self.seed, rounds, number)
+                    if error < AGREE:
+                        break
+            if value == -math.inf:
+                return -math.inf, 0.0
+            total, variance = total + value, variance + error**2
+        return total, math.sqrt(variance)
 
 
 def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:

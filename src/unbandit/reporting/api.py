@@ -19,7 +19,7 @@ from unbandit.estimators.arguments import as_log, one_demonstration, shows_part,
 from unbandit.estimators.stretches import check_stretches, stretches, with_stretches
 from unbandit.estimators.variants import sensitivity as nearby
 from unbandit.estimators.variants import sensitivity_rows
-from unbandit.formatting import counted, interval, number, share, shown
+from unbandit.formatting import counted, interval, share, shown
 from unbandit.log import ActionLog
 from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
@@ -209,7 +209,7 @@ def report(
         misfit=misfit(answer),
         fit=fit_section(answer),
         sensitivity=_variants(answer, others, short=short) if others else None,
-        fitted=[(each.parameter, number(each.value), interval(each.low, each.high)) for each in answer.fitted],
+        fitted=[(each.parameter, each.shown, each.said_interval) for each in answer.fitted],
         open_places=int((~is_settled).sum()) if several else 0,
         together=together(answer, quantity, ONE_PAGE.most if short else MOST_TOGETHER) if several else None,
         table_file=table_file,

@@ -59,9 +59,7 @@ def test_elimination_rules_are_refused_with_the_reason(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ucb:delay=fit", "delay: expected a value; values next to each other explain a log about as well"),
-        ("ucb:ties=fit", "ties: expected a value; posterior and identify try both ways"),
-        ("klucb:level=fit", "level: expected a value; only real numbers, initial and batch are fitted"),
+        ("klucb:level=fit", "level: expected a value; only real numbers, initial, batch, ties and delay are fitted"),
         ("ucb:scal=fit", 'got "scal"'),
         ("ucb:scale=fit,sigma=2", "expected scale or sigma, not both"),
         ("klucb:fit", "expected no sigma with Bernoulli rewards"),

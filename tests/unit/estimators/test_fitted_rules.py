@@ -13,7 +13,7 @@ from unbandit.estimators.family import mixed_interval
 from unbandit.fit import FittedNumber, fitted_notice
 from unbandit.inference.draws import draws_between
 from unbandit.inference.surface import principal_axes, spread_quantiles
-from unbandit.inference.whole_numbers import settled_whole_numbers
+from unbandit.inference.whole_numbers import settled_whole_numbers, weighed_settings
 
 INSTANCE = ub.Instance([1.0, 0.6, 0.2], 0.5)
 
@@ -147,6 +147,82 @@ def test_a_long_batch_that_a_single_change_suggests_is_not_believed(gain, refuse
 def test_whole_numbers_that_do_not_show_are_refused(actions, rule, message):
     with pytest.raises(NotIdentifiable, match=message):
         ub.estimate(ub.ActionLog.from_codes(np.array(actions), ("A", "B", "C")), rule, sigma=0.5)
+
+
+def test_the_delay_of_an_index_rule_is_found():
+    log = ub.UCB(scale=0.4, delay=20).demonstrate(INSTANCE, 300, seed=3)
+    found = ub.estimate(log, "ucb:alpha=0.25,scale=0.4,delay=fit", sigma=0.5, check=False)
+    (delay,) = found.fitted
+    assert (delay.value, delay.high) == (20, 20)
+    assert delay.low >= 17
+    known = ub.estimate(log, ub.UCB(scale=0.4, delay=20), sigma=0.5, check=False)
+    np.testing.assert_allclose(found.columns.gap, known.columns.gap)
+
+
+def test_delays_that_explain_a_log_about_as_well_are_averaged():
+    log = ub.Softmax(temperature=0.3, delay=4).demonstrate(INSTANCE, 60, seed=3)
+    found = ub.posterior(log, "softmax:temperature=0.3,delay=fit", sigma=0.5, check=False, particles=200)
+    (delay,) = found.fitted
+    assert delay.low <= 4 <= delay.high
+    assert len(delay.possible) > 1
+    assert sum(chance for _, chance in delay.possible) == pytest.approx(1.0, abs=0.01)
+    assert delay.to_dict()["possible"][0] == dict(zip(("value", "probability"), delay.possible[0], strict=True))
+    assert FittedNumber(**delay.to_dict()) == delay
+    alone = ub.posterior(log, f"softmax:temperature=0.3,delay={delay.value}", sigma=0.5, check=False, particles=200)
+    share = (found.means.reshape(-1, 3)[:, None] == alone.means.reshape(-1, 3)[:, None]).all(axis=2).mean()
+    assert share == pytest.approx(delay.possible[0][1], abs=0.1)  # so many draws are those under the best delay
+
+
+def _logistic(values, rounds, particles):
+    return {18: -1.0, 20: 0.0}.get(values["delay"], -math.inf), 0.0
+
+
+def test_delays_are_weighed_by_their_evidence():
+    log = ub.UCB(scale=0.4, delay=20).demonstrate(INSTANCE, 300, seed=3)
+    settings, (delay,) = weighed_settings(log, ub.UCB(alpha=0.25, delay=ub.FIT), [300], 0.95, _logistic)
+    assert [each.values for each in settings] == [{"delay": 20}, {"delay": 18}]
+    assert settings[1].probability == pytest.approx(1 / (1 + math.e), abs=0.02)  # a little nearer to half, by errors
+    assert (delay.value, delay.low, delay.high) == (20, 18, 20)
+    assert delay.said.startswith("delay = 20 (20: 0.7")
+
+
+def test_a_log_that_no_delay_explains_is_refused():
+    log, family = ub.UCB(scale=0.4, delay=20).demonstrate(INSTANCE, 300, seed=3), ub.UCB(alpha=0.25, delay=ub.FIT)
+    with pytest.raises(ub.InferenceError, match="no value of delay explains the log"):
+        weighed_settings(log, family, [300], 0.95, lambda *asked: (-math.inf, 0.0))
+
+
+@pytest.mark.parametrize("ties", ["lowest", "random"])
+@pytest.mark.parametrize(("kind", "horizon"), [(ub.UCB1, 200), (ub.KLUCB, 100)])
+def test_who_wins_a_tie_shows_with_yes_and_no(kind, horizon, ties):
+    log = kind(ties=ties).demonstrate(ub.Instance([0.6, 0.5, 0.3], ub.Bernoulli()), horizon, seed=3)
+    found = ub.posterior(log, kind(ties=ub.FIT), bernoulli=True, check=False, particles=200)
+    assert found.fitted[0].value == ties
+    assert found.fitted[0].possible[0][1] > 0.9
+
+
+def test_with_normal_rewards_ties_show_in_the_opening_alone():
+    log = ub.ActionLog.from_codes(np.array([0, 1, 2, 0, 1, 2, 0, 0]), ("A", "B", "C"))
+    (ties,) = ub.estimate(log, "ucb:alpha=0.25,ties=fit", sigma=0.5, check=False).fitted
+    assert dict(ties.possible)["lowest"] == pytest.approx(6 / 7, abs=0.03)
+    assert "ties = lowest (lowest: 0.8" in ties.said
+
+
+@pytest.mark.parametrize(
+    ("actions", "rule", "message"),
+    [
+        ([1, 0, 2, 0, 1, 2, 0, 0], "ucb:ties=fit,alpha=0.25", "about as probable with ties=lowest or ties=random"),
+        ([0, 1, 2] * 9, "ucb:alpha=0.25,delay=fit", "takes the arms in turn for 13 rounds and more"),
+        ([0, 1, 2, 0] * 5, "ucb:alpha=0.25,batch=fit,delay=fit", "delay is fitted alone"),
+        ([0, 1, 2, 0] * 5, "ucb:alpha=0.25,scale=fit,delay=fit", "delay is not fitted beside scale"),
+        ([*[0, 1, 2] * 300, *[0] * 2_000], "ucb:alpha=0.25,delay=fit", "would take about .* minutes"),
+        ([0, 0, 1, 2, 1, 2, 1, 1], "ucb:alpha=0.25,delay=fit", "comes again before all 3 have been pulled"),
+    ],
+)
+def test_settings_that_do_not_show_are_refused(actions, rule, message):
+    log = ub.ActionLog.from_codes(np.array(actions), ("A", "B", "C"))
+    with pytest.raises((NotIdentifiable, ub.InferenceError), match=message):
+        ub.estimate(log, rule, sigma=0.5, check=False)
 
 
 def test_a_log_without_an_opening_is_refused():
