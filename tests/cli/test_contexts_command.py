@@ -125,10 +125,16 @@ def test_a_report_shows_coefficients_and_whether_the_rule_fits(unbandit, refused
     ):
         assert said in page
     assert "All rewards are hidden" in page
+    assert "No simulation like this one was run (none with such a prior or number of particles)" in page
     assert "The choices show" in done.out
     assert "--truth: cannot be used with --features" in refused(
         2, "report", "log.csv", *FEATURES, "--truth", "truth.csv"
     )
+    simulated(unbandit, "--theta", "1,-0.5,0.3", "--arms", "A,B,C", rounds=80)
+    given = ("--features", "x1,x2,x3", *SHARED)
+    assert unbandit("report", "log.csv", *given).code == 0
+    quoted = "In simulations like this one (linucb:alpha=1, 3 features, 5 arms, 300 rounds) 95% intervals of"
+    assert f"{quoted} coefficients held the truth in" in Path("report.html").read_text()
     wrong = ("--rule", "lin-epsilon-greedy:epsilon=0.99", "--sigma", "0.5", "--features", "x1,x2", "--particles", "200")
     assert unbandit("report", "log.csv", *wrong, "--strict").code == 4
     page = Path("report.html").read_text()

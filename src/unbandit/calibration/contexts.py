@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from unbandit._version import __version__
 from unbandit.calibration.measure import FALSE_ALARMS, GOAL, Criterion, Measure, Score, by_row, judge, percent, times
 from unbandit.calibration.settings import ParticleTrials, SeededCell, Sizes
 from unbandit.contexts import ContextInstance, ContextLog
 from unbandit.contexts.posterior import context_posterior
 from unbandit.contexts.rule import LinearRule, linear_rule_or_family
 from unbandit.errors import UnbanditError
-from unbandit.estimators.coverage import SIGMA
+from unbandit.estimators.coverage import CONTEXTS, SIGMA, SimulatedCoverage
 from unbandit.study.monte_carlo import NOTHING, Measured, Share, measured, ratio, replicates, share
 from unbandit.study.taskgrid import Task
 
@@ -213,6 +214,14 @@ class Contexts(Measure):
     def metrics(self, cell: ContextCell, rows: pl.DataFrame) -> ContextMetrics:
         """Return the metrics of one cell."""
         return context_metrics(cell, rows)
+
+    def coverages(self, metrics: Sequence[ContextMetrics]) -> Iterator[SimulatedCoverage]:
+        """Yield how often the intervals of coefficients held, where the rule was read as it played."""
+        for each in metrics:
+            cell, held = each.cell, each.coverage
+            if not (cell.misread or cell.long):
+                size = cell.arms, cell.horizon, held.value, held.error, each.answered.held, __version__, cell.features
+                yield SimulatedCoverage(CONTEXTS, "coefficient", cell.played, "gaussian", *size)
 
     def criteria(self, metrics: Sequence[ContextMetrics]) -> list[Criterion]:
         """Return the criteria with their scores, one per rule and size."""

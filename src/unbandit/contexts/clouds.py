@@ -48,10 +48,10 @@ class PathClouds:
         return log_mean(self.evidences)
 
 
-def particles_for(record: ChoiceRecord) -> int:
-    """Return the default number of particles of a cloud."""
-    fewest, most = PARTICLES[record.kind]
-    return max(min(most * FULL // max(record.chosen.size, 1), most), fewest)
+def particles_for(kind: int, rounds: int) -> int:
+    """Return the default number of particles of a cloud for a kind of rule."""
+    fewest, most = PARTICLES[kind]
+    return max(min(most * FULL // max(rounds, 1), most), fewest)
 
 
 def run_clouds(

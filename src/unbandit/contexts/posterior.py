@@ -291,7 +291,7 @@ def context_posterior(
             remedy="Take the first part of the log, or fewer features.",
         )
     record = _record(design, rule_at, log.rewards)
-    number = number or particles_for(record)
+    number = number or particles_for(record.kind, record.chosen.size)
     fitted: tuple[FittedNumber, ...] = ()
     if family is not None:
         found, approximation, value = interruptible(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unbandit.demonstrators import Demonstrator, EliminationRule
-from unbandit.estimators.coverage import LEVEL, none_like, quote_coverage
+from unbandit.estimators.coverage import FITTED, LEVEL, none_like, quote_coverage
 from unbandit.estimators.procedures import IN_ORDER
 from unbandit.formatting import Unit, counted, listed, number, quoted, share
 from unbandit.log import ActionLog
@@ -62,6 +62,8 @@ def _in_simulations(answer: Estimate, rule: Demonstrator, log: ActionLog, option
     if difference := _unlike_simulations(answer, rule, log, options):
         return none_like(difference)
     size = len(answer.arms), int(np.median(log.lengths))
+    if fitted := [each.parameter for each in answer.fitted]:
+        return quote_coverage(FITTED, "gap", rule, answer.sigma, *size, fitted=fitted)
     return quote_coverage(answer.method, quantity if posterior else "gap", rule, answer.sigma, *size)
 
 

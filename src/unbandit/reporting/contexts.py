@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unbandit.contexts.clouds import particles_for
+from unbandit.contexts.rule import LinearRule, parse_rule
 from unbandit.errors import Audience, Notice, python_option
+from unbandit.estimators.coverage import CONTEXTS, LEVEL, none_like, quote_coverage
 from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
 from unbandit.plots.estimate import coefficients
 from unbandit.reporting.figures import ReportFigure, as_figure
@@ -183,4 +186,25 @@ def _assumptions(answer: ContextEstimate, log: ContextLog) -> dict[str, str]:
         "rule": f"The learner chose by {short_numbers(found.rule)}, with these features alone: {features}.",
         "rewards": f"Rewards are linear in them, with normal noise of deviation {number(found.sigma, 3)}.",
         "prior": f"Beforehand every coefficient is normal around 0 with deviation {number(found.prior, 3)}.",
+        "level": _in_simulations(answer, log),
     }
+
+
+def _in_simulations(answer: ContextEstimate, log: ContextLog) -> str:
+    """Quote how often intervals held in simulations like this log, or say that there are none."""
+    found = answer.posterior
+    rule = parse_rule(found.rule)
+    assert isinstance(rule, LinearRule)
+    texts = {
+        f"none with intervals of {share(found.level)}": found.level != LEVEL,
+        "none with numbers of the rule fitted": bool(found.fitted),
+        "none with known rewards": log.rewards is not None,
+        "none with such a prior or number of particles": found.prior != 1.0
+        or found.particles != particles_for(rule.kind, found.rounds),
+    }
+    if other := next((text for text, applies in texts.items() if applies), ""):
+        return none_like(other)
+    return quote_coverage(
+        CONTEXTS, "coefficient", rule, found.sigma, len(log.arms), found.rounds,
+        features=len(log.feature_names), read=parse_rule,
+    )  # fmt: skip
