@@ -105,17 +105,39 @@ class FilterResult:
     look_ahead: LookAhead | None = None  # for rules whose filter can look at the whole log
     twisted: bool = False  # whether particles were drawn given all actions
     resent: bool = False  # whether these are clouds with more particles, where too few explained the log
+    parts: int = 1  # how many independent runs a cloud is joined from; `passes` has the first of all clouds first
+
+    @property
+    def clouds(self) -> int:
+        """Return the number of clouds that did not collapse."""
+        return len(self.passes) // self.parts
 
     @property
     def particles(self) -> int:
         """Return the number of particles of a cloud."""
-        return int(self.passes[0][0].cloud.sums.shape[0])
+        return sum(int(passes[0].cloud.sums.shape[0]) for passes in self.passes[:: self.clouds])
 
     @property
     def smallest(self) -> float:
         """Return the smallest effective size that a cloud had."""
-        sizes = (each.cloud.effective_size for passes in self.passes for each in passes)
-        return min(float(each.min(initial=self.particles)) for each in sizes)
+        sizes = [min(float(each.cloud.effective_size.min(initial=math.inf)) for each in own) for own in self.passes]
+        return float(min(self.particles, np.reshape(sizes, (self.parts, -1)).sum(axis=0).min()))
+
+    def joined(self, other: "FilterResult") -> "FilterResult":
+        """Return clouds whose particles are those of this result and of another one with as many clouds.
+
+        Each run estimates the evidence without bias, so that a cloud's is their mean, weighted by particles.
+        """
+        sizes = np.log([self.particles, other.particles])
+        evidences = np.logaddexp(self.evidences + sizes[0], other.evidences + sizes[1]) - np.logaddexp(*sizes)
+        return replace(self, passes=self.passes + other.passes, evidences=evidences, parts=self.parts + other.parts)
+
+    def masses(self, cloud: int) -> Numbers:
+        """Return the share of each run's particles in the weight of a cloud."""
+        own = self.passes[cloud :: self.clouds]
+        logs = np.array([log_evidence_of(each) + math.log(each[0].cloud.sums.shape[0]) for each in own])
+        shares = np.exp(logs - logs.max())
+        return np.asarray(shares / shares.sum())
 
     @property
     def relaxed(self) -> tuple[int, ...]:
@@ -152,14 +174,14 @@ def particles_for(*steps: int) -> int:
 def run_filters(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], particles: int | None, clouds: int,
     seed: int, threads: int | None, *, keep_paths: bool = True, tolerant: bool = False, relaxing: bool = False,
-    look_ahead: LookAhead | None = None, there: Availability | None = None,
+    look_ahead: LookAhead | None = None, there: Availability | None = None, first: int = 0,
 ) -> FilterResult:  # fmt: skip
     """Send clouds through all demonstrations of a log, one after the other, as of one instance.
 
     If `tolerant`, one cloud that explains the record is enough; `relaxing` keeps clouds of an index
     rule even if no particle explains a round exactly: such particles were kept with a penalty.
     `look_ahead` is that of another run over the same log; otherwise small clouds choose it. `there` says which arms
-    could be pulled when.
+    could be pulled when. Clouds are numbered from `first`: others draw other numbers.
 
     Raises
     ------
@@ -201,7 +223,7 @@ def run_filters(
     elif isinstance(rule, RandomisedRule) and particles is None:
         task = replace(task, particles=int(STRAIGHT_SHARE * number))
     with current_work().stage("Filtering", clouds * task.particles * sum(map(number_of_steps, readings))):
-        outcomes = checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
+        outcomes = checks.in_threads(task.run, [(first + cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]
     if collapsed and not (tolerant and passes):

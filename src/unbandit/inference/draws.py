@@ -26,6 +26,7 @@ SCATTERED, SCATTERED_BY_CHANCE = 10.0, 1.0  # deviation of the clouds' log evide
 SCATTERED_THIN, THIN = 0.3, 10.0  # the same, where so few particles of a cloud explained some action
 MOST_RESENT = 8_000  # rounds of a log whose clouds are sent again where they differ
 SAFELY, FEWEST_TIMES, MOST_TIMES = 1.5, 2.0, 4.0  # with how many times as many particles
+NUMBERED_APART = 12  # times the number of clouds, and more: the numbers of clouds that join others
 MOST_NAMED = 3  # numbers that are named where another seed would move several so far
 SURELY_BEST = 0.95  # the probability from which on an arm is called the best, and has no gap
 
@@ -65,16 +66,17 @@ def infer(
     rivals = None if there is None or there.covers(shortest) else there.rivals(shortest)
 
     def filtered(
-        record: ActionLog, number: int | None, look: LookAhead | None, *, tolerant: bool = False
+        record: ActionLog, number: int | None, look: LookAhead | None, *, tolerant: bool = False, more: bool = False
     ) -> FilterResult:
-        own = horizons[: len(record)]
+        own, first = horizons[: len(record)], NUMBERED_APART * (clouds + 1) if more else 0
         return run_filters(
-            record, rule, belief, own, number, clouds, seed, threads, tolerant=tolerant, look_ahead=look, there=there
+            record, rule, belief, own, number, clouds, seed, threads, keep_paths=not more, tolerant=tolerant,
+            look_ahead=look, there=there, first=first,
         )  # fmt: skip
 
     def drawn(result: FilterResult) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
         """Return draws from each cloud, and those that agree with a known best mean."""
-        each = [draw_means(passes[-1], belief, draws, seed, cloud) for cloud, passes in enumerate(result.passes)]
+        each = [draws_of(result, cloud, belief, draws, seed) for cloud in range(result.clouds)]
         means = np.stack(each)
         return means, each if anchor is None or not is_best else _agreeing(means, anchor)
 
@@ -84,8 +86,11 @@ def infer(
     if particles is None and not result.resent and int(log.lengths.sum()) <= MOST_RESENT:
         times = more_particles(by_cloud, result, rivals, by_chance=chance)
         if times > 1:
+            joins = chance and times < MOST_TIMES  # otherwise many more particles begin anew
+            number = round((times - 1 if joins else times) * result.particles)
             with suppress(CloudCollapsed):  # then the first answer stands, with its warning
-                result = filtered(log, round(times * result.particles), result.look_ahead)
+                again = filtered(log, number, result.look_ahead, more=joins)
+                result = result.joined(again) if joins else again
                 means, by_cloud = drawn(result)
     if anchor is not None and is_best:
         means = with_best(means, anchor, log.arms, seed)
@@ -125,6 +130,20 @@ def check_rewards(log: ActionLog, noise: Noise) -> None:
             f"expected rewards of 0 and 1 for Bernoulli rewards; got {value:g} in {where}{more}.",
             remedy=f"Correct it, or leave {option('bernoulli')} out if rewards are not 0 and 1.", value=value,
         )  # fmt: skip
+
+
+def draws_of(result: FilterResult, cloud: int, belief: Belief, draws: int, seed: int) -> NDArray[np.float64]:
+    """Draw means from one cloud; from each run that it is joined from in proportion to its weight."""
+    if result.parts == 1:
+        return draw_means(result.passes[cloud][-1], belief, draws, seed, cloud)
+    generator = np.random.default_rng([seed, cloud, 8])
+    ends = np.floor(draws * np.cumsum(result.masses(cloud)) + generator.random()).astype(np.int64)
+    ends[-1] = draws
+    drawn = [
+        draw_means(result.passes[at][-1], belief, number, seed, at)
+        for at, number in zip(range(cloud, len(result.passes), result.clouds), np.diff(ends, prepend=0), strict=True)
+    ]
+    return generator.permutation(np.concatenate(drawn))
 
 
 def draw_means(last: FilterPass, belief: Belief, draws: int, seed: int, cloud: int) -> NDArray[np.float64]:
@@ -168,7 +187,7 @@ def _agreeing(means: NDArray[np.float64], anchor: tuple[int, float]) -> list[NDA
 
 def _path(result: FilterResult) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return at some rounds the band of every hidden sample mean, in the first demonstration, given it alone."""
-    firsts = [passes[0] for passes in result.passes]
+    firsts = [passes[0] for passes in result.passes[: result.clouds]]
     shares = [np.exp(each.cloud.log_weights - each.cloud.log_weights.max()) for each in firsts]
     weights = np.concatenate([share / share.sum() for share in shares])
     chosen = np.random.default_rng(0).choice(weights.size, min(weights.size, 1_000), p=weights / weights.sum())

@@ -197,12 +197,50 @@ def test_clouds_that_differ_are_sent_again_with_more_particles(monkeypatch):
     assert not notices(once)
     monkeypatch.setattr(draws, "UNSETTLED", 0.8 * furthest)  # as if these clouds were far from each other
     again = ub.posterior(log, THOMPSON, sigma=0.5, check=False)
-    assert 2 * once.particles <= again.particles <= 4 * once.particles
+    assert 2 * once.particles <= again.particles < 4 * once.particles
+    assert again.means.shape == once.means.shape
     given = ub.posterior(log, THOMPSON, sigma=0.5, check=False, particles=once.particles)
     assert given.particles == once.particles  # what was asked for
     assert notices(given)
     monkeypatch.setattr(draws, "MOST_RESENT", 199)
     assert notices(ub.posterior(log, THOMPSON, sigma=0.5, check=False))  # too long for it
+
+
+def test_clouds_joined_from_two_runs_find_the_same_evidence_on_average():
+    log = GREEDY.demonstrate(ub.Instance([0.6, 0.0], 0.5), 40, seed=4)
+    belief = Belief(False, np.zeros(2), np.ones(2), 0.5)
+    few, more, precise = (
+        run_filters(log, GREEDY, belief, [40], particles, clouds, 0, 1, first=first)
+        for particles, clouds, first in ((5, 400, 0), (15, 400, 6_000), (20_000, 4, 0))
+    )
+    joined = few.joined(more)
+    assert (joined.particles, joined.clouds) == (20, 400)
+    assert joined.smallest <= 20
+    (found, error), (known, _) = log_mean(joined.evidences), log_mean(precise.evidences)
+    assert error < 0.1
+    assert found == pytest.approx(known, abs=4 * error)
+    # A cloud's draws come from both runs, by evidence and particles; clouds count by their evidence.
+    weights = np.exp(joined.evidences - joined.evidences.max())
+    centres = np.array([draws.draws_of(joined, cloud, belief, 200, 0).mean(axis=0) for cloud in range(400)])
+    mean = weights @ centres / weights.sum()
+    errors = np.sqrt(np.square(weights) @ np.square(centres - mean)) / weights.sum()
+    exact = np.mean([draws.draws_of(precise, cloud, belief, 4_000, 0).mean(axis=0) for cloud in range(4)], axis=0)
+    assert np.all(np.abs(mean - exact) < 4 * errors + 0.02)
+    assert np.all(errors < 0.05)
+
+
+def test_draws_of_a_joined_cloud_come_from_each_run_by_its_weight():
+    log = GREEDY.demonstrate(ub.Instance([0.6, 0.0], 0.5), 40, seed=4)
+    belief = Belief(False, np.zeros(2), np.ones(2), 0.5)
+    first, second = (run_filters(log, GREEDY, belief, [40], 8, 1, 0, 1, first=number) for number in (0, 9))
+    second.passes[0][-1].cloud.increments[-1] += 1.3
+    joined = first.joined(second)
+    odds = 1.3 + float(second.evidences[0] - first.evidences[0])
+    assert joined.masses(0) == pytest.approx([1 / (1 + np.exp(odds)), 1 / (1 + np.exp(-odds))])
+    far = second.passes[0][-1].cloud.sums
+    far += 1_000.0  # so that its draws are known by their means
+    share = (draws.draws_of(joined, 0, belief, 5_000, 0).max(axis=1) > 5.0).mean()
+    assert share == pytest.approx(joined.masses(0)[1], abs=1 / 5_000)
 
 
 def test_the_number_of_particles_grows_with_the_distance_of_clouds():

@@ -246,7 +246,7 @@ def filter_outcomes(
         # The probability of all actions drawn from this state, and the states after both rewards.
         prior, behind = prior_of(cloud.belief, arm), cloud.before[arm] + pulls[arm]
         for particle in range(number):
-            memory, log_chance = memories[particle], 0.0
+            memory, chance, log_chance = memories[particle], 0.0, 0.0
             if judged:
                 for each in range(arms):
                     if counts[each] > 0:
@@ -256,8 +256,11 @@ def filter_outcomes(
             total = cloud.past[particle, arm] + memory[arm, 0]
             success[particle] = posterior_success(prior, behind, total) if hidden else known
             after[particle, 0, 0] = memory[arm, column]  # a reward of 0 adds nothing
-            learn(parameters, pulls, memory, step + 1, arm, 1.0)
-            after[particle, 1, 0] = memory[arm, column]
+            if judged and batch == 1:  # a reward is divided by the chance that was just computed
+                after[particle, 1, 0] = memory[arm, column] + 1.0 / chance
+            else:
+                learn(parameters, pulls, memory, step + 1, arm, 1.0)
+                after[particle, 1, 0] = memory[arm, column]
             memory[arm, column] = after[particle, 0, 0]
             for reward in range(2):
                 news = float(reward) if hidden else known
