@@ -1,7 +1,8 @@
 """`identify` on simulated records: how often it names the rule that made a record, another one, or none.
 
 Every record is played with other parameters, which `identify` is not told: drawn between the smallest and the largest
-of the rule's grid. All rules that `identify` proposes are candidates.
+of the rule's grid. All rules that `identify` proposes are candidates. Some records are made as other programs do:
+with ties broken at random, with arms opened in an order of their own, or without an opening.
 """
 
 import math
@@ -12,15 +13,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unbandit.calibration import settings
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
 from unbandit.calibration.settings import Sizes, TrialSetting, trial_setting
 from unbandit.calibration.trials import DECIDING, Trial, Trials, play
-from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators import Demonstrator, parse_rule
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable
 from unbandit.formatting import counted
-from unbandit.instance import Bernoulli, Noise
+from unbandit.instance import Bernoulli, Instance, Noise
+from unbandit.log import ActionLog
 from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
 from unbandit.study.taskgrid import Task
 
@@ -29,8 +32,40 @@ SECONDS = 8.0  # about, of one record
 GOALS: Mapping[int, float] = {2: 0.75, 5: 0.9}  # share of records whose rule is named, by the number of arms
 
 
+@dataclass(frozen=True)
+class ForeignSetting(TrialSetting):
+    """A rule as another program plays it: its arms stand in an order of their own, drawn for every run."""
+
+    way: str = ""  # in which it differs
+
+    @property
+    def described(self) -> dict[str, object]:
+        """Return all that determines what is played, as plain values."""
+        own = super().described
+        return own | {"name": f"{own['name']}, {self.way}", "way": self.way}
+
+    def seed(self, seed: int, *purpose: object) -> int:
+        """Derive a seed from what is played, except the number of runs, and from the seed of the calibration."""
+        return super().seed(seed, self.way, *purpose)
+
+
+def row_of(setting: TrialSetting) -> str:
+    """Return the row of a table that a cell stands in."""
+    return f"{setting.rule.name}, {setting.way}" if isinstance(setting, ForeignSetting) else setting.rule.name
+
+
+def reordered(trial: Trial, order: NDArray[np.int64]) -> Trial:
+    """Return a trial whose arms have other names: arm `a` is called `order[a]`, so that arms open in that order."""
+    names, back = trial.log.arms, np.argsort(order)
+    log = ActionLog.from_codes(order[trial.log.demonstration(0)], names)
+    instance = Instance(trial.instance.means[back], trial.instance.noise, arms=trial.instance.arms)
+    return replace(trial, instance=instance, log=log, sums=trial.sums[back])
+
+
 def drawn_rule(rule: Demonstrator, noise: Noise, generator: np.random.Generator) -> Demonstrator:
     """Draw a rule's parameters: positive numbers between the ends of its grid, all else from the grid.
+
+    What is not in the grid stays as it was given.
 
     Examples
     --------
@@ -44,7 +79,7 @@ def drawn_rule(rule: Demonstrator, noise: Noise, generator: np.random.Generator)
             drawn[name] = math.exp(generator.uniform(math.log(min(values)), math.log(max(values))))
         else:
             drawn[name] = values[int(generator.integers(len(values)))]
-    return type(rule)(**drawn)
+    return type(rule)(**(rule.model_dump(include=rule.model_fields_set) | drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +117,10 @@ class IdentifyTrials(Trials):
             drawn = replace(setting, rule=drawn_rule(setting.rule, setting.noise, generator))
             cell = {"rule": str(setting.rule), "arms": setting.arms, "horizon": setting.horizon, "run": run}
             schema = {"rule": pl.String, "arms": pl.Int64, "horizon": pl.Int64, "run": pl.Int64, **self.columns}
-            tables.append(pl.DataFrame(cell | self.one(play(drawn, self.seed, run)), schema=schema))
+            trial = play(drawn, self.seed, run)
+            if isinstance(setting, ForeignSetting):
+                trial = reordered(trial, generator.permutation(setting.arms))
+            tables.append(pl.DataFrame(cell | self.one(trial), schema=schema))
         return pl.concat(tables, rechunk=True)
 
     def one(self, trial: Trial) -> dict[str, Any]:
@@ -165,6 +203,15 @@ class Identify(Measure):
                 trial_setting(text, *cell, sizes.runs or settings.FAMILY_RUNS) for cell in settings.FAMILY_CELLS
             ]  # fmt: skip
             yield name, IdentifyTrials(tuple(cells), sizes.seed, sizes.particles, settings.FAMILY_CANDIDATES)
+        for way, text, successes in settings.FOREIGN:
+            prior, noise = (settings.BETA, Bernoulli()) if successes else (settings.NORMAL, settings.NOISE)
+            own = parse_rule(text)
+            foreign = [
+                ForeignSetting(own, *cell, sizes.runs or settings.FAMILY_RUNS, prior, noise, way)
+                for cell in settings.FAMILY_CELLS
+            ]
+            trials = IdentifyTrials(tuple(foreign), sizes.seed, sizes.particles, settings.FAMILY_CANDIDATES)
+            yield f"{own.name} on {way}", trials
 
     def metrics(self, cell: TrialSetting, rows: pl.DataFrame) -> IdentifyMetrics:
         """Return what the records of one rule were taken for."""
@@ -174,7 +221,7 @@ class Identify(Measure):
         """Return the criteria with their scores: one per rule and number of arms, and one for all rules together."""
         where = "`identify` among all rules, parameters unknown, means from the prior"
         mistaken = [
-            f"`{each.setting.rule.name}` ({each.setting.cell}) was taken for {name} {counted(count, 'time')}."
+            f"`{row_of(each.setting)}` ({each.setting.cell}) was taken for {name} {counted(count, 'time')}."
             for each in metrics
             for name, count in each.taken_for.items()
         ]
@@ -189,7 +236,7 @@ class Identify(Measure):
         right, wrong, held = list[Score](), list[Score](), list[Score]()
         for arms in dict.fromkeys(each.setting.arms for each in metrics):
             own = [each for each in metrics if each.setting.arms == arms]
-            cell, rows = own[0].setting.cell, [(each.setting.rule.name, (each.right, each.wrong)) for each in own]
+            cell, rows = own[0].setting.cell, [(row_of(each.setting), (each.right, each.wrong)) for each in own]
             together = [
                 share(sum(pair[at].held for _, pair in rows), sum(pair[at].runs for _, pair in rows)) for at in (0, 1)
             ]  # fmt: skip
@@ -200,7 +247,7 @@ class Identify(Measure):
                 judged = judge(mistakes, high=0.02) if row == "all together" else None
                 wrong.append(Score(row, cell, mistakes, percent(mistakes), judged))
             held += [
-                Score(each.setting.rule.name, cell, each.gaps, percent(each.gaps), judge(each.gaps, 0.92, 0.98))
+                Score(row_of(each.setting), cell, each.gaps, percent(each.gaps), judge(each.gaps, 0.92, 0.98))
                 for each in own
                 if each.gaps is not None and each.gaps.runs
             ]
@@ -210,7 +257,7 @@ class Identify(Measure):
             Criterion("identify, wrong", f"{where}: wrong", "at most 2%", note, "made by", scores=wrong),
         ]
         best = [
-            Score(each.setting.rule.name, each.setting.cell, each.reachable, percent(each.reachable), None)
+            Score(row_of(each.setting), each.setting.cell, each.reachable, percent(each.reachable), None)
             for each in metrics
             if each.reachable is not None
         ]

@@ -48,6 +48,13 @@ FAMILIES = (
 )  # fmt: skip
 """The rules that play records whose rule is to be found, each with parameters that nobody is told."""
 
+FOREIGN: tuple[tuple[str, str, bool], ...] = (
+    ("random ties", "ucb1:ties=random", True),
+    ("random opening", "ucb1", False),
+    ("first arm at random", "epsilon-greedy:initial=0,ties=random", False),
+)
+"""Rules as other programs play them: in which way, the rule, and whether rewards are 0 and 1."""
+
 FAMILY_CANDIDATES: tuple[str, ...] | None = None  # among which it is to be found; None for all that `identify` proposes
 FAMILY_CELLS, FAMILY_RUNS = ((2, 1_500), (5, 1_500)), 40  # arms and horizons, and records of each
 

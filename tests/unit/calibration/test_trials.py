@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,18 @@ import pytest
 
 from unbandit import KLUCB, SAE, UCB, Bernoulli, InferenceError, ParameterError, ResumeError, Tape
 from unbandit.calibration import posterior
+from unbandit.calibration.identify import (
+    CANNOT_TELL,
+    RIGHT,
+    WRONG,
+    ForeignSetting,
+    Identify,
+    drawn_rule,
+    reordered,
+    row_of,
+)
 from unbandit.calibration.posterior import LONG, Posteriors, PosteriorTrials, Sampler, SamplerTrials
-from unbandit.calibration.settings import BERNOULLI, BETA, GAUSSIAN, Sizes, TrialSetting
+from unbandit.calibration.settings import BERNOULLI, BETA, FAMILY_CELLS, GAUSSIAN, Sizes, TrialSetting
 from unbandit.calibration.trials import play
 from unbandit.demonstrators import parse_rule
 from unbandit.inference import infer
@@ -213,3 +224,31 @@ def test_a_long_run_is_made_of_the_same_records(monkeypatch):
     assert found.against_long.value == pytest.approx(np.sqrt(own / long))
     off = rows.group_by("run").first().select((pl.col("log_evidence") - pl.col("long_log_evidence")) ** 2).to_series()
     assert found.evidence_off.value == pytest.approx(np.sqrt(off.mean()))
+
+
+def test_a_rule_as_other_programs_play_it_opens_arms_in_an_order_of_its_own_and_keeps_what_was_given():
+    own = ForeignSetting(parse_rule("ucb1:ties=random"), 5, 60, 4, BETA, Bernoulli(), "random ties")
+    assert drawn_rule(own.rule, own.noise, np.random.default_rng(1)).ties == "random"
+    assert own.seed(1) != TrialSetting(own.rule, 5, 60, 4, BETA, Bernoulli()).seed(1)
+    assert (row_of(own), own.described["way"]) == ("ucb1, random ties", "random ties")
+    plain = play(TrialSetting(UCB(), 5, 60, 4), 1, 0)
+    order = np.array([3, 0, 4, 1, 2])
+    renamed = reordered(plain, order)
+    assert renamed.log.demonstration(0)[:5].tolist() == order.tolist()
+    for arm, name in enumerate(order):
+        assert renamed.instance.means[name] == plain.instance.means[arm]
+        assert renamed.log.pulls[0][name] == plain.log.pulls[0][arm]
+        assert renamed.sums[name] == plain.sums[arm]
+
+
+def test_logs_of_other_programs_are_measured_with_the_rules():
+    named = {name: work for name, work in Identify().trials(Sizes(runs=2)) if " on " in name}
+    assert set(named) == {
+        "ucb1 on random ties", "ucb1 on random opening", "epsilon-greedy on first arm at random"
+    }  # fmt: skip
+    cells = [cell for work in named.values() for cell in work.cells]
+    assert len({cell.described["name"] for cell in cells}) == len(cells) == 3 * len(FAMILY_CELLS)
+    few = replace(named["ucb1 on random opening"], cells=[replace(cells[2], horizon=40)], among=("ucb1", "uniform"))
+    first, again = (few.rows(few.tasks[0]) for _ in range(2))
+    assert first.equals(again)
+    assert set(first["outcome"]) <= {RIGHT, WRONG, CANNOT_TELL}
