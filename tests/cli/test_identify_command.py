@@ -179,6 +179,7 @@ def test_where_no_candidate_fits_no_subject_has_values(unbandit, tmp_path):
     done = unbandit("identify", "turns.csv", "--sigma", "0.5", "--candidates", "uniform", "--particles", "50")
     assert done.code == 4
     assert "does not look like one that uniform made" in done.out
+    assert "Next: unbandit check turns.csv --sigma 0.5" in done.err
     assert "worth" not in done.out
 
 

@@ -107,7 +107,7 @@ def verbosity() -> int:
     return _verbosity.get()
 
 
-def identify_line(log: str, known: Mapping[str, Any]) -> str:
+def identify_line(log: str, known: Mapping[str, Any], command: str = "identify") -> str:
     """Return the command that looks for the rule, with what is known of the rewards.
 
     Examples
@@ -115,7 +115,7 @@ def identify_line(log: str, known: Mapping[str, Any]) -> str:
     >>> identify_line("my log.csv", {"bernoulli": True}), identify_line("log.csv", {"sigma": 0.5})
     ("unbandit identify 'my log.csv' --bernoulli", 'unbandit identify log.csv --sigma 0.5')
     """
-    sigma, words = known.get("sigma"), ["unbandit", "identify", log]
+    sigma, words = known.get("sigma"), ["unbandit", command, log]
     words += [] if known.get("demonstration") is None else ["--demonstration", known["demonstration"]]
     words += [] if known.get("availability") is None else ["--availability", known["availability"]]
     words += ["--bernoulli"] if known.get("bernoulli") else ["--sigma", f"{sigma:g}"] if sigma is not None else []

@@ -279,6 +279,9 @@ def identify(
         typer.echo("note: --values is no longer needed: values are always shown.", err=True)
     _print_answer(out, answer, level, tables)
     printer.print_notices(answer.warnings, answer.notes)
+    if answer.verdict == "none fits" and log != "-":
+        known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration, "availability": availability}
+        typer.echo(f"Next: {identify_line(log, known, 'check')}", err=True)
     printer.insist(answer.check, answer.verdict == "none fits")
 
 

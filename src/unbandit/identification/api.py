@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator
@@ -17,7 +18,8 @@ from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.posterior import LATE_PULLS, settled_prior
-from unbandit.formatting import joined, quoted, short_numbers
+from unbandit.fit import short_name
+from unbandit.formatting import counted, joined, quoted, short_numbers
 from unbandit.identification.candidates import (
     STEP,
     Candidate,
@@ -32,6 +34,7 @@ from unbandit.identification.evidence import (
     Contender,
     Decision,
     Guess,
+    Heat,
     IdentificationRequest,
     LogEvidence,
     averaged,
@@ -52,8 +55,11 @@ from unbandit.identification.values import (
     values_under,
 )
 from unbandit.inference import Prior
+from unbandit.inference.clouds import CLOSE
 from unbandit.inference.draws import check_rewards
+from unbandit.inference.rivals import batch_of
 from unbandit.inference.steps import check_filtered
+from unbandit.inference.whole_numbers import MOST_OPENING
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, AvailabilityTable
 from unbandit.progress import current_work, interruptible
@@ -71,7 +77,10 @@ ONE_NUMBER = (
 )
 
 LATE_AFTER_OPENING = 5  # rounds per arm after which an arm is late, where all others were opened
+LOG_CHANCE = math.log(0.001)  # of a sign, by choices at random, up to which it is named
+GONE, MOSTLY = 20.0, 0.5  # pulls that an arm would have had, had it stayed; and a share of a half of the log
 SURPRISES = 5  # the number of surprising rounds that are named
+STRAIGHT = Heat(None, 60, 24, 4, straight=True)  # by which rounds are predicted, if its evidence is that of others
 
 
 def identify(
@@ -214,6 +223,94 @@ def appeared_late(log: ActionLog) -> list[Notice]:
     return [Notice("appeared-late", text, round=round, arm=arm)]
 
 
+def signs(log: ActionLog, there: Availability | None = None) -> list[Notice]:
+    """Name what a log shows by itself that rules are not expected to do, and what to do about it.
+
+    For logs that no candidate explains. Each sign is one that logs of the usual rules seldom have; it is no proof.
+    """
+    runs = [log.demonstration(which).astype(np.int64) for which in range(len(log))]
+    arms, found = len(log.arms), list[Notice]()
+    changes = [np.flatnonzero(np.diff(run)) + 1 for run in runs]
+    stretches = sum(map(len, changes)) + len(runs)
+    if stretches == sum(np.unique(run).size for run in runs) and sum(map(len, runs)) > 2 * stretches > 2 * len(runs):
+        text = (
+            "All rounds of an arm stand together. If the rows are sorted by arm, the order of the choices is lost: "
+            f"bring the rows as they were made, or name a column of rounds or times, with {option('columns')}."
+        )
+        return [Notice("shows-sorted", text)]
+    first = next((at for at, run in enumerate(runs) if np.unique(run[:arms]).size < min(arms, run.size)), None)
+    if first is not None and there is None:
+        text = (
+            f"The first {counted(arms, 'round')} do not pull every arm once, as most rules do. If the log begins in "
+            f"mid-run, `estimate` takes the pulls before it, with {option('starting_pulls')}; if rounds are missing, "
+            "bring them, or number the rounds."
+        )
+        found.append(Notice("shows-no-opening", text, demonstration=log.demonstrations[first]))
+    turns = min(_turns(run, arms) for run in runs)
+    if turns <= MOST_OPENING and len(runs) * (turns - 1) * _log_chance_of_turn(arms) < LOG_CHANCE:
+        text = (
+            f"The first {counted(turns * arms, 'round')} pull every arm {turns} times, in turn. A rule may begin like "
+            f"that, or its rewards came late: name it so, as in {option('candidates', f'ucb:initial={turns}')}."
+        )
+        found.append(Notice("shows-turns", text, count=turns))
+    each = [batch_of(log.select(which), turns) for which in range(len(log))]
+    size, number = math.gcd(*each), sum(int((own > turns * arms).sum()) for own in changes)
+    if size > 1 and -number * math.log(size) < LOG_CHANCE:
+        text = (
+            f"After the opening an arm stays for a multiple of {counted(size, 'round')}. A rule may have decided in "
+            f"batches: name it so, as in {option('candidates', f'ucb:batch={size}')}."
+        )
+        found.append(Notice("shows-batches", text, count=size))
+    if len(runs) == 1 and there is None:
+        found += _signs_of_change(log, runs[0])
+    return found
+
+
+def _turns(run: NDArray[np.int64], arms: int) -> int:
+    """Return how many times in a row the beginning of a run pulls every arm once.
+
+    Examples
+    --------
+    >>> _turns(np.array([0, 1, 2, 1, 0, 2, 1, 1, 1]), 3), _turns(np.array([0, 0, 1]), 3)
+    (2, 0)
+    """
+    blocks = run[: run.size // arms * arms].reshape(-1, arms)
+    once = (np.sort(blocks, axis=1) == np.arange(arms)).all(axis=1)
+    return int(once.size if once.all() else once.argmin())
+
+
+def _log_chance_of_turn(arms: int) -> float:
+    """Return the log probability that choices at random pull every arm once in as many rounds."""
+    return math.lgamma(arms + 1) - arms * math.log(arms)
+
+
+def _signs_of_change(log: ActionLog, run: NDArray[np.int64]) -> list[Notice]:
+    """Name an arm that was chosen often and then never again, or one whose place another took late."""
+    half = run.size // 2
+    early, late = (np.bincount(part, minlength=len(log.arms)) / max(part.size, 1) for part in (run[:half], run[half:]))
+    last = run.size - np.array(
+        [int(np.argmax(run[::-1] == arm)) if arm in run else run.size for arm in range(len(log.arms))]
+    )
+    share = np.bincount(run, minlength=len(log.arms)) / np.maximum(last, 1)
+    missed = share * (run.size - last)  # pulls that would have come at this share
+    found, gone = list[Notice](), int(missed.argmax())
+    if missed[gone] > GONE:
+        text = (
+            f"{quoted(log.arms[gone])} was chosen in {share[gone]:.0%} of the rounds up to round {last[gone]:,}, and "
+            f"never after it. If it was withdrawn, give its last round with {option('availability')}."
+        )
+        found.append(Notice("shows-withdrawal", text, round=int(last[gone]), arm=log.arms[gone]))
+    before, after = int(early.argmax()), int(late.argmax())
+    if before != after and early[before] > MOSTLY and late[after] > MOSTLY and before != gone:
+        text = (
+            f"{quoted(log.arms[before])} was chosen most in the first half of the log ({early[before]:.0%}), and "
+            f"{quoted(log.arms[after])} in the second ({late[after]:.0%}). No candidate allows for arms whose values "
+            f"change: `estimate` with {option('windows', 4)} shows the log stretch by stretch."
+        )
+        found.append(Notice("shows-change", text, round=half + 1, arm=log.arms[before]))
+    return found
+
+
 def _answer(
     request: IdentificationRequest, candidates: Sequence[Candidate], warnings: list[Notice], notes: list[Notice]
 ) -> Identification:
@@ -230,7 +327,8 @@ def _answer(
                 f"{one.name}: {(each.reason or '').rstrip('.')}"
                 for one, each in zip(candidates, evidences, strict=True)
             ]
-            late = "".join(f" {notice.text}" for notice in notes if notice.code == "appeared-late")
+            shown = [each for each in notes if each.code == "appeared-late"] + signs(request.log, request.there)
+            late = "".join(f" {notice.text}" for notice in shown)
             raise NotIdentifiable(
                 f"None of {len(candidates)} candidates can have made this log. {'; '.join(reasons[:3])}.{late}",
                 count=len(candidates),
@@ -302,9 +400,13 @@ def _decided(
     elif len(possible) > 1 and not decision.alike:
         left = possible
     verdict: Verdict = "identified" if decision.clear else "cannot tell"
+    shown = signs(request.log, request.there)
+    if fitting and len(request.log.arms) > 2:  # a greedy rule may explain rows that somebody sorted
+        warnings += [each for each in shown if each.code == "shows-sorted"]
     if not fitting:
         verdict = "none fits"
         warnings.append(Notice("does-not-reproduce", _none_fits(contenders[first.order[0]])))
+        notes = [*notes, *shown]
     elif len(contenders) == 1 and contenders[left[0]].check.verdict == "fits":
         verdict = "fits"
     elif contenders[left[0]].check.verdict != "fits":
@@ -349,9 +451,11 @@ def _decided(
 
 def _none_fits(leading: Contender) -> str:
     """Say that not even the most probable candidate fits, and what to do next."""
+    instead = [short_name(each) for each in leading.check.instead[:3] if each.partition(":")[0] != leading.name]
+    probable = f" More probable: {'; '.join(instead)}." if instead else ""
     return (
         f"Even {leading.name}, the most probable candidate, does not make such logs ({leading.check.chance}). "
-        f"{leading.check.reason} So no values are given: they would hold only if the rule were right. {NEXT}"
+        f"{leading.check.reason}{probable} So no values are given: they would hold only if the rule were right. {NEXT}"
     )
 
 
@@ -378,7 +482,11 @@ def _with_surprise(request: IdentificationRequest, leading: Contender) -> LogEvi
     """Return evidence that has the probability of every round; quick looks ahead leave it out."""
     if leading.evidence.surprise and all(each.size for each in leading.evidence.surprise):
         return leading.evidence
-    return log_evidence(request, leading.guesses[0].rule, request.heats[-2])
+    first = leading.guesses[0]
+    straight = log_evidence(request, first.rule, STRAIGHT)
+    if abs(straight.value - first.evidence.value) < CLOSE:
+        return straight
+    return log_evidence(request, first.rule, request.heats[-2]._replace(quick=False))
 
 
 def _surprises(log: ActionLog, evidence: LogEvidence) -> list[Surprise]:

@@ -30,10 +30,10 @@ from unbandit.fit import UNCHECKED, Check
 from unbandit.formatting import counted
 from unbandit.identification.candidates import Candidate
 from unbandit.inference import Prior
-from unbandit.inference.clouds import LookAhead, one_look_ahead, particles_for, run_filters
+from unbandit.inference.clouds import PILOT_PARTICLES, LookAhead, one_look_ahead, particles_for, run_filters
 from unbandit.inference.conventions import Convention
 from unbandit.inference.decisions import predict
-from unbandit.inference.filter import CloudCollapsed, log_mean, relative_error
+from unbandit.inference.filter import GLANCE, CloudCollapsed, log_mean, relative_error
 from unbandit.inference.prior import belief_of
 from unbandit.inference.rivals import predicts
 from unbandit.inference.steps import opening_chance, reading_of
@@ -60,6 +60,8 @@ SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo erro
 
 FISHER = (2.996, 4.744, 6.296, 7.754, 9.154, 10.513, 11.842, 13.148)
 """Half the 95% points of the chi-square distribution with 2, 4, 6, ... degrees of freedom."""
+
+JUMPING = 4  # times fewer particles for a rule whose choices jump with its sample means, and that has no leader to read
 
 LAST_PARTICLES = 600  # of each cloud of the last heat, at most, unless their number is given
 
@@ -102,8 +104,8 @@ class IdentificationRequest:
         beginning = max(SHORT, round(BEGINNING * longest))
         whole = [
             Heat(None, min(25, most), 24, 2, quick=True),
-            Heat(None, min(150, most), 32, 4),
-            Heat(None, most, 128, 4),
+            Heat(None, min(150, most), 32, 4, quick=True),
+            Heat(None, most, 64, 4),
         ]
         return whole if longest < 2 * SHORT else [Heat(beginning, min(25, most), 16, 2, quick=True), *whole]
 
@@ -115,7 +117,8 @@ class Heat(NamedTuple):
     particles: int  # of each cloud of a filter
     predicting: int  # of each cloud that predicts decisions
     predictions: int  # clouds that do so
-    quick: bool = False  # whether filters take the first way to look ahead, untried
+    quick: bool = False  # whether filters take the first way to look ahead, untried, or that of the heat before
+    straight: bool = False  # whether filters do not look ahead, so that the probability of each round is known
 
 
 @dataclass(frozen=True)
@@ -241,7 +244,7 @@ def log_evidence(
         bests=bests,
         spacings=spacings,
         surprise=tuple(part.surprise for part in parts),
-        particles=heat.predicting if predicted else heat.particles,
+        particles=heat.predicting if predicted else _particles(rule, heat),
         relaxed=next((part.relaxed[0] for part in parts if part.relaxed), None),
         rounds=heat.rounds,
         looks=_kept(tuple(part.look_ahead for part in parts)),
@@ -254,13 +257,24 @@ def _filtered(
     """Filter one demonstration."""
     belief = belief_of(request.prior, len(request.log.arms), request.noise, None)
     record, horizons = request.log.select(which, heat.rounds), [request.horizons[which]]
-    if heat.quick:
+    known = look_ahead
+    if heat.straight:
+        look_ahead = LookAhead(tried=PILOT_PARTICLES)
+    elif heat.quick and known is None:
         look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed, request.there)
+    elif heat.quick and known is not None:
+        look_ahead = replace(known, tried=PILOT_PARTICLES)  # by few particles, but they are not asked again here
     found = run_filters(
-        record, rule, belief, horizons, heat.particles, CLOUDS, request.seed, threads=1, keep_paths=False,
+        record, rule, belief, horizons, _particles(rule, heat), CLOUDS, request.seed, threads=1, keep_paths=False,
         tolerant=True, look_ahead=look_ahead, there=request.there,
     )  # fmt: skip
-    return _Part(found.evidences, found.surprise, found.relaxed, found.look_ahead)
+    return _Part(found.evidences, found.surprise, found.relaxed, known if heat.quick and known else found.look_ahead)
+
+
+def _particles(rule: Demonstrator, heat: Heat) -> int:
+    """Return how many particles a cloud has: fewer where each reward takes many tries, for choices that jump."""
+    jumps = isinstance(rule, RandomisedRule) and not rule.smooth and not (rule.greedy and rule.initial > 0)
+    return max(min(heat.particles, GLANCE), heat.particles // JUMPING) if jumps else heat.particles
 
 
 def _predicted(request: IdentificationRequest, which: int, rule: Demonstrator, heat: Heat) -> _Part:
@@ -338,6 +352,7 @@ def successive_halving(
             for turn in (1, 2):
                 added = _between(entrants, evidences, turn)
                 evidences |= _heat(request, entrants, added, heat, evidences, report)
+        evidences |= _outdone(entrants, evidences, heat)
         running = _still_running(entrants, evidences, heat)
         _drop_others(entrants, evidences, running, heat)
         for key in evidences.keys() - set(running if number + 1 < len(heats) else ()):
@@ -488,6 +503,24 @@ def _still_running(
         left = np.sqrt(np.cumsum(np.square(errors[small_first])))  # in the average, by all that are not computed again
         running += [own[place] for place, error in zip(small_first, left, strict=True) if error > KNOWN]
     return list(dict.fromkeys(collapsed + running))
+
+
+def _outdone(
+    candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence], heat: Heat
+) -> dict[GuessKey, LogEvidence]:
+    """Return the guesses that are known well enough, since others of the same candidate are far more probable.
+
+    Where few particles explain a log, their clouds may have fallen short by very much. But a rule's evidence is smooth
+    in its parameters: one with sharp evidence that is out of reach bounds those that are further from the log.
+    """
+    found: dict[GuessKey, LogEvidence] = {}
+    for at in range(len(candidates)):
+        own = {key: each for key, each in evidences.items() if key[0] == at and each.rounds == heat.rounds}
+        sharp = max((each.value for each in own.values() if each.error <= AGREE / ERRORS), default=-math.inf)
+        for key, each in own.items():
+            if each.error > MOST_SCATTER and -math.inf < each.value + each.error < sharp:
+                found[key] = replace(each, high=each.value + each.error, error=MOST_SCATTER)
+    return found
 
 
 def _averages(candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence]) -> list[LogEvidence]:

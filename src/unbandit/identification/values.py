@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import Demonstrator, EliminationRule
+from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.demonstrators.family import limits_of
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.fit import Check
@@ -29,11 +30,12 @@ from unbandit.inference.surface import WINDOW, evidence_density, narrowed, sprea
 
 DRAWS = 1_000  # per cloud, of values and for simulations
 PARTICLES = 200  # per cloud, unless their number was given; where a cloud collapses, as many as a posterior has
+SHARED_PARTICLES = 100  # per cloud, where several sets of parameters share the draws
 MOST_GUESSES = 3  # sets of parameters per rule that are checked
 SMALLEST_SHARE = 0.02  # of a rule's probability, from which on a set of its parameters is probable
 MOST_LINES = 5  # combinations of a rule's other parameters
 MOST_RULES, MOST_CHEAP = 3, 9  # values of a rule's unknown parameter that are averaged; of one whose filter is quick
-LINE_HEAT = Heat(None, 150, 24, 2, quick=True)  # for the evidence of more values of a parameter
+LINE_HEAT = Heat(None, 75, 24, 2, quick=True)  # for the evidence of more values of a parameter
 WIDE, FEWEST_WIDE = 0.2, 3  # deviation of the parameter's logarithm, from which on at least so many values are averaged
 SELDOM = 0.25  # of the share of the most probable line of values: for one with less that is not done
 MOST_ERROR = 2.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
@@ -103,12 +105,14 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
     lines = probable_lines(request, candidate)
     parts, mixed, found, reason = [], [], None, None
     generator = np.random.default_rng([request.seed, 5, which])
+    rules = [rule for line in lines for rule in line.rules]
+    several = len(rules) > 1 and all(isinstance(each, RandomisedRule) and each.smooth for each in rules)
     allotted = _allotted(np.array([sum(line.shares) for line in lines]), draws).tolist()
     for line, number in zip(lines, allotted, strict=True):
         own: list[tuple[int, Posterior]] = []
         for at, rule in enumerate(line.rules if number else []):
             try:
-                posterior = _posterior(request, which, rule, draws)
+                posterior = _posterior(request, which, rule, draws, shared=several)
                 own.append((at, posterior))
                 parts.append((rule, posterior.means))
                 found = found or posterior
@@ -215,19 +219,22 @@ def _along(
     return rules, ParameterCurve(np.exp(np.clip(at, places[0][0], places[-1][0])), weights)
 
 
-def _posterior(request: IdentificationRequest, which: int, rule: Demonstrator, draws: int) -> Posterior:
+def _posterior(
+    request: IdentificationRequest, which: int, rule: Demonstrator, draws: int, *, shared: bool
+) -> Posterior:
+    """Return the means under one set of parameters, with few particles where they suffice."""
     record, horizons = request.log.select(which), [request.horizons[which]]
     given = (record, rule, request.prior, request.noise, horizons)
     options: dict[str, Any] = {"clouds": CLOUDS, "draws": draws, "seed": request.seed, "threads": request.threads}
     options["there"] = request.there
     belief = belief_of(request.prior, len(record.arms), request.noise, None)
     look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed, request.there)
-    try:
-        found = infer(*given, particles=request.particles or PARTICLES, look_ahead=look_ahead, **options)
-        if request.particles or not DIFFER.intersection(notice.code for notice in found.warnings):
-            return found
-    except InferenceError:
-        pass
+    tried = (SHARED_PARTICLES, PARTICLES) if shared else (PARTICLES,)
+    for particles in (request.particles,) if request.particles else tried:
+        with suppress(InferenceError):
+            found = infer(*given, particles=particles, look_ahead=look_ahead, **options)
+            if request.particles or not DIFFER.intersection(notice.code for notice in found.warnings):
+                return found
     return infer(*given, particles=None, **options)
 
 

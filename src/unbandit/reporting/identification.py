@@ -45,6 +45,7 @@ from unbandit.reporting.provenance import LogSource, call_line, command_line, he
 from unbandit.reporting.sentence import reported_quantity, sentence
 from unbandit.result import NUMBERS, Columns, Estimate, Quantity, marked
 
+SIGN = "shows-"  # how the codes begin of what a log that no rule explains shows by itself
 IMPROBABLE = 0.001  # a candidate with a smaller probability is ruled out
 
 WORDS = {
@@ -132,7 +133,8 @@ def identification_report(
     notices = (() if found is None else found.warnings, (*in_unit, *record.reading, *noted))
     main = main_part(
         "identification.html", **heading, short=short, sentence=said, overview=_overview(record, found),
-        refusal=refusal, none_fits=found is not None and found.verdict == "none fits",
+        refusal=refusal, least_bad=_least_bad(found, audience),
+        signs=[phrase(each.text, audience) for each in (found.notes if found else ()) if each.code.startswith(SIGN)],
         candidates=[] if found is None else _candidate_rows(found),
         ruled_out={} if found is None else _ruled_out(found, audience),
         averaged=[] if found is None else found.averaged,
@@ -216,6 +218,14 @@ def _overview(record: ActionLog, found: Identification | None) -> str:
     tried = f" {rules:,} rules were compared." if rules > 1 else ""  # of one, the sentence says that no other was
     choices, arms = counted(int(record.lengths.sum()), "choice"), counted(len(record.arms), "arm")
     return f"Read off {choices} among {arms}{several}, {seen}, without being told the rule.{tried}"
+
+
+def _least_bad(found: Identification | None, audience: Audience) -> str:
+    """Say which rule is the most probable of those that do not fit, and why it does not; nothing where one fits."""
+    if found is None or found.verdict != "none fits":
+        return ""
+    leading, reason = found.leading, phrase(found.check.reason or "", audience)
+    return f"{short_numbers(leading.name)} is the most probable of them ({found.check.chance}). {reason}".strip()
 
 
 def _candidate_rows(found: Identification) -> list[dict[str, str]]:

@@ -316,3 +316,28 @@ def test_a_rule_whose_width_depends_on_the_number_of_arms_has_an_evidence():
     log = ub.MOSS(scale=0.7).demonstrate(ub.Instance([1.0, 0.5], 0.5), 60, seed=1)
     request = IdentificationRequest(log, (60,), ub.NormalPrior(0, 1), ub.Gaussian(0.5), None, 1, 1)
     assert -60 < log_evidence(request, ub.MOSS(scale=0.7), Heat(None, 50, 16, 2)).value < 0
+
+
+def test_a_guess_that_others_of_its_rule_outdo_is_given_no_more(question, made_up):
+    values, asked = made_up
+    values |= {0.0: [-10.0] * 4, 0.1: [-20.0] * 4, 0.2: [-26.0, -36.0, -41.0, -46.0]}
+    alone = [one(RULES[0]), one(RULES[2])]
+    successive_halving(question, alone)
+    assert (0.2, 150) in asked  # its clouds may have fallen short by much more
+    asked.clear()
+    _, (_, (_, outdone)) = successive_halving(question, [one(RULES[0]), one(*RULES[1:3])])
+    assert {number for alpha, number in asked if alpha == 0.2} == {25}
+    assert outdone.high < -40.0
+
+
+def test_clouds_that_look_ahead_quickly_do_not_say_how_probable_each_round_is_but_straight_ones_do():
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.5], 0.5), 60, seed=1)
+    request = IdentificationRequest(log, (60,), ub.NormalPrior(0, 1), ub.Gaussian(0.5), 500, 1, 1)
+    rule, quick = ub.Softmax(temperature=0.3), Heat(None, 25, 16, 2, quick=True)
+    first = log_evidence(request, rule, quick)
+    again = log_evidence(request, rule, quick._replace(particles=150), first)
+    assert again.looks == first.looks
+    straight = log_evidence(request, rule, Heat(None, 200, 16, 4, straight=True))
+    assert (first.surprise[0].size, straight.surprise[0].size) == (0, 60)
+    assert straight.surprise[0].sum() == pytest.approx(straight.value, abs=0.2)
+    assert straight.value == pytest.approx(again.value, abs=0.5)

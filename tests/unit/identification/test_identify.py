@@ -256,7 +256,7 @@ def test_values_reach_as_far_as_the_parameter_does(monkeypatch):
     line = values.ParameterLine(rules, [1 / 3] * 3, curve, "scale")
     monkeypatch.setattr(values, "probable_lines", lambda request, candidate: [line])
 
-    def posterior(request, which, rule, draws):
+    def posterior(request, which, rule, draws, *, shared):
         noise = np.random.default_rng(1).normal(0.0, 0.01, (values.CLOUDS, draws, 3))
         return SimpleNamespace(means=rule.scale * np.array([0.0, 1.0, 2.0]) + noise)
 
@@ -595,3 +595,45 @@ def test_a_survey_says_of_which_rules_it_knows_the_best_arm():
     found = ub.check(log, "ucb1,klucb", bernoulli=True)  # without a known mean there is no estimate of klucb
     assert [row.estimate is None for row in found.fitting] in ([False, True], [True, False])
     assert 'under the one with an estimate "0" is the best arm' in found.answer()
+
+
+def test_sorted_rows_are_named_whatever_explains_them():
+    log = ub.ActionLog.from_actions(["A"] * 80 + ["B"] * 30 + ["C"] * 20)
+    with pytest.warns(ub.AssumptionWarning, match="All rounds of an arm stand together"):
+        found = ub.identify(log, "epsilon-greedy:epsilon=0.05,initial=0", sigma=0.5, particles=60)
+    assert found.warnings[-1].code == "shows-sorted"
+
+
+@pytest.mark.parametrize(
+    ("actions", "codes"),
+    [
+        ("A" * 50 + "B" * 40 + "C" * 30, {"shows-sorted"}),
+        ("AAAABACABBBBCAB" * 5, {"shows-no-opening"}),
+        ("ABCD" + ("A" * 20 + "B" * 10 + "C" * 10 + "D" * 10) * 3, {"shows-batches"}),
+        ("ABCDDCBABADCCABDADBC" + "AABAACAADABAAA" * 5, {"shows-turns"}),
+        ("ABC" + "AABAC" * 20 + "BBCBC" * 20 + "BAB", {"shows-change"}),
+        ("ABC" + "AABAC" * 20 + "BBBCB" * 20, {"shows-withdrawal"}),
+        ("ABC" + "AABACABBCAA" * 10, set()),
+    ],
+)
+def test_what_a_log_shows_by_itself(actions, codes):
+    assert {each.code for each in api.signs(ub.ActionLog.from_actions(actions))} == codes
+
+
+@pytest.mark.parametrize("rule", [ub.UCB1(), ub.Thompson(), ub.Softmax(), ub.EpsilonGreedy(), ub.Uniform(), ub.EXP3()])
+def test_logs_of_usual_rules_show_few_such_signs(rule):
+    noise = ub.Bernoulli() if rule.bernoulli_only else ub.Gaussian(0.5)
+    means = np.random.default_rng(1).uniform(0.2, 0.8, (20, 4))
+    logs = [rule.demonstrate(ub.Instance(each, noise), 400, seed=at) for at, each in enumerate(means)]
+    strange = {"shows-sorted", "shows-batches", "shows-turns"}
+    assert sum(bool(strange & {sign.code for sign in api.signs(log)}) for log in logs) <= 1
+
+
+def test_what_a_log_shows_is_said_where_nothing_fits():
+    actions = "ABCD" + ("A" * 20 + "B" * 10 + "C" * 10 + "D" * 10) * 3
+    with pytest.raises(ub.NotIdentifiable, match=r"multiple of 10 rounds.*ucb:batch=10"):
+        ub.identify(ub.ActionLog.from_actions(actions), "sae,phased", sigma=0.5)
+    with pytest.warns(ub.AssumptionWarning, match="More probable: ucb"):
+        found = ub.identify(ub.ActionLog.from_actions(actions), "uniform", sigma=0.5)
+    assert (found.verdict, found.notes[-1].code, found.values) == ("none fits", "shows-batches", None)
+    assert found.to_dict()["notes"][-1]["code"] == "shows-batches"

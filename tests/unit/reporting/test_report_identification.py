@@ -60,6 +60,16 @@ def test_where_no_candidate_is_possible_it_says_so_and_still_gives_the_choices()
     assert "Which rules are possible" not in page.main
 
 
+def test_where_no_candidate_fits_it_says_which_is_least_bad_and_what_the_log_shows():
+    actions = "ABCD" + ("A" * 20 + "B" * 10 + "C" * 10 + "D" * 10) * 3
+    page = identification_report(ub.ActionLog.from_actions(actions), "uniform,sae", sigma=0.5)
+    section = page.main.partition('id="report-misfit"')[2].partition("</section>")[0]
+    assert page.answer.verdict == "none fits"
+    assert "uniform is the most probable of them (p &lt; 0.0001)." in section
+    assert "<li>After the opening an arm stays for a multiple of 10 rounds." in section
+    assert "Every arm, best first" not in page.main
+
+
 def test_counts_without_order_show_no_rule():
     page = identification_report(ub.ActionLog.from_counts({"A": 9, "B": 3}), sigma=1.0)
     assert page.answer is None
