@@ -94,6 +94,20 @@ def moment_of(text: str) -> Moment | None:
     return Moment(int(times[0]), form) if is_right[0] else None
 
 
+def trend_of_times(column: pl.Series) -> int:
+    """Return whether cells are times that run along the rows (1) or against them (-1); 0 for any others."""
+    cells = column if column.dtype != pl.Object and not column.dtype.is_nested() else pl.Series([""])
+    reader = RoundColumn(column.name)
+    form = reader._form_of(cells) if len(cells) and not cells.null_count() else ""
+    if form in ("", _PLAIN, _EXCEL):
+        return 0
+    reader.form, cells = form, cells.cast(pl.String).str.strip_chars() if cells.dtype == pl.String else cells
+    times, is_right = reader._numbers(cells) if form in _UNITS else reader._dates(cells)
+    steps = np.sign(np.diff(times))
+    runs = {int(each) for each in np.unique(steps)} - {0}
+    return runs.pop() if is_right.all() and len(runs) == 1 else 0
+
+
 class RoundColumn:
     """Column by which the rows of a demonstration are in order, read batch by batch: round numbers, or times.
 

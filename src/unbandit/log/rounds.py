@@ -12,7 +12,7 @@ from unbandit.formatting import counted
 from unbandit.log.columns import FIRST_ROWS, naming, perhaps_marked
 from unbandit.log.counts import counted_parts, refuse_duplicates, refuse_unread_counts
 from unbandit.log.labels import Codes, Integers, LabelColumn, blank_choice_remedy
-from unbandit.log.numbers import LogTimes, RoundColumn
+from unbandit.log.numbers import LogTimes, RoundColumn, trend_of_times
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.rewards import Rewards
 from unbandit.log.sources import ROWS, Arms, Blank, Columns, Duplicates, Source, check_alike, source_notices
@@ -58,6 +58,7 @@ def collect_part(
     refuse_duplicates(duplicates)
     refuse_unread_counts(sources, table, reader)
     _refuse_offers(sources[0], table, reader)
+    reader.notices += _times_left(sources[0], reader)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
     reader.refuse_lone_rows(table.refuse, lengths, numbered=table.rounds is not None and not table.rounds.form)
     offsets = offsets_of(lengths)
@@ -117,6 +118,23 @@ def _refuse_offers(source: Source, table: Collection, reader: Reader) -> None:
         f"Where rows are offers, {_WITH_FEATURES} If every row is a choice, say so with {option('columns', roles)}."
     )
     raise source.refuse(text, column=mark, remedy=remedy)
+
+
+def _times_left(source: Source, reader: Reader) -> tuple[Notice, ...]:
+    """Say which column has times in its first rows, in their order or the reverse, where no column orders the rows."""
+    left = [name for name in source.names if name.strip() and name not in reader.columns()]
+    if {"round", "pulls"} & {*reader.name, *reader.named} or not left:
+        return ()
+    try:
+        head = source.head([source.names.index(name) for name in left], FIRST_ROWS)
+    except LogError:  # of a column that nothing reads
+        return ()
+    for name, column in zip(left, head, strict=True):
+        if trend := trend_of_times(column.alias(name)):
+            runs = "in the order of the rows" if trend > 0 else "newest first, so the rows may be in reverse"
+            text = f'column "{name}" looks like times, {runs}; to put the rows in their order, use '
+            return (Notice("reading", f"{text}{naming('round', name)}."),)
+    return ()
 
 
 def _without_blank(

@@ -262,3 +262,41 @@ def test_a_scan_says_which_times_go_back(tmp_path, times, said):
     path.write_text(f"timestamp,arm\n{times[0]},A\n{times[1]},B\n")
     with pytest.raises(LogError, match=re.escape(said)):
         len(ActionLog.scan(path))
+
+
+# Times in a column that nothing reads
+
+
+def hint(times, header="zeitpunkt,arm", columns=None):
+    rows = "\n".join(f"{time},{arm}" for time, arm in zip(times, "ABAAB", strict=False))
+    log = ActionLog.from_bytes(f"{header}\n{rows}\n".encode(), columns=columns)
+    return [each.text for each in log.reading if "looks like times" in each.text]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2026-05-05", "2026-05-04", "2026-05-04", "2026-05-01"],
+        ["2026-05-05T10:00Z", "2026-05-05T09:00Z", "2026-05-04T23:00Z"],
+        [1_780_236_204, 1_780_236_203, 1_780_236_202],
+    ],
+)
+def test_times_that_are_not_read_are_named_with_their_order(times):
+    (text,) = hint(times)
+    assert 'column "zeitpunkt" looks like times, newest first, so the rows may be in reverse' in text
+    (text,) = hint(times[::-1])
+    assert "in the order of the rows" in text
+    assert hint(times, columns={"round": "zeitpunkt"}) == []
+    assert hint(times, columns={"round": ""}) == []
+    assert hint([f'" {times[0]}"', *times[1:]]) == hint(times)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2026-05-05", "2026-05-03", "2026-05-04"], ["2026-05-05", "x", "2026-05-04"], ["2026-05-05", "", "2026-05-04"],
+        ["2026-05-05"] * 3, [3, 2, 1], ["05/03/2026", "05/02/2026"], [0.5, 0.4, 0.3],
+    ],
+)  # fmt: skip
+def test_columns_that_are_no_times_or_in_no_order_are_not_named(times):
+    assert hint(times) == []
