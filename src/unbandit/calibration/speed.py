@@ -1,11 +1,12 @@
-"""Time and memory of posteriors on one core, with as many particles as users get."""
+"""Time and memory of posteriors, and the time of `identify`, on one core, with as many particles as users get."""
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,12 +16,22 @@ from unbandit.calibration.measure import Criterion, Measure, Score, judge
 from unbandit.calibration.settings import CellTrials, Sizes, short, trial_setting
 from unbandit.calibration.trials import DECIDING, play
 from unbandit.demonstrators import RandomisedRule, parse_rule
-from unbandit.errors import InferenceError
+from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable
+from unbandit.estimators.coverage import SIGMA
+from unbandit.identification import identify
 from unbandit.inference import infer_by_conventions
+from unbandit.instance import Bernoulli
 from unbandit.study.monte_carlo import computed
 from unbandit.study.taskgrid import Task
 
 USUAL, MANY_ARMS, LARGE = (4, 5_000), (10, 5_000), (224, 25_000)  # arms and rounds of the records that are timed
+IDENTIFIED = (
+    "ucb:alpha=0.25", "ucb1", "moss", "lilucb", "sae:alpha=0.25", f"thompson:deviation=1,sigma={SIGMA}",
+    "epsilon-greedy:epsilon=0.1", "softmax:temperature=0.1", "learning-softmax", "exp3", "uniform",
+)  # fmt: skip
+"""The rules whose logs `identify` is timed on."""
+
+MOST_OF_IDENTIFY = 10.0  # seconds
 REPEATS = 3  # how often a record is timed, but for the large one; the median is reported
 
 
@@ -34,12 +45,14 @@ class TimingCell:
     runs: int
     most_seconds: float
     most_memory: float | None = None
+    identify: bool = False  # whether it is `identify` among all rules that is timed, which is not told this one
 
     @property
     def described(self) -> dict[str, object]:
         """Return all that determines what is timed, as plain values."""
         name = f"{self.text} on {self.arms} arms, {self.horizon} rounds"
-        return {"name": name, "rule": self.text, "arms": self.arms, "horizon": self.horizon, "runs": self.runs}
+        same = {"rule": self.text, "arms": self.arms, "horizon": self.horizon, "runs": self.runs}
+        return {"name": f"identify, {name}", **same, "identify": True} if self.identify else {"name": name, **same}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +61,7 @@ class TimingTrials(CellTrials):
 
     cells: tuple[TimingCell, ...]
     measure: ClassVar[str] = "timing"
-    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "calibration/speed.py")
+    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "identification", "calibration/speed.py")
     rounds_of_a_task: ClassVar[int] = 1_000_000  # all runs of a cell
 
     def seconds(self, cell: TimingCell) -> float:
@@ -58,7 +71,7 @@ class TimingTrials(CellTrials):
     def rows(self, task: Task) -> pl.DataFrame:
         """Time the runs of a task, after a short one that compiles."""
         cell, runs = self.cells[task.cell], range(task.first_run, task.last_run)
-        _seconds(cell, 2 * cell.arms, 0, self.seed)
+        _seconds(cell, cell.horizon if cell.identify else 2 * cell.arms, 0, self.seed)
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the most memory is measured from now on
         seconds = [_seconds(cell, cell.horizon, run, self.seed) for run in runs]
@@ -69,7 +82,13 @@ def _seconds(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
     setting = trial_setting(cell.text, cell.arms, rounds, cell.runs)
     trial = play(setting, seed, run)
     began = time.process_time()
-    with suppress(InferenceError):  # a refusal is waited for as long
+    with suppress(InferenceError, NotIdentifiable), warnings.catch_warnings():  # a refusal is waited for as long
+        warnings.simplefilter("ignore", AssumptionWarning)
+        if cell.identify:
+            bernoulli = isinstance(setting.noise, Bernoulli)
+            known: dict[str, Any] = {"sigma": setting.sigma, "bernoulli": bernoulli, "prior": setting.prior}
+            identify(trial.log, seed=trial.seed, threads=1, **known)
+            return time.process_time() - began
         infer_by_conventions(
             trial.log, setting.rule, setting.prior, setting.noise, [rounds], seed=trial.seed, threads=1
         )
@@ -111,6 +130,9 @@ class Timings(Measure):
             if text == "ucb:alpha=0.25":
                 cells.append(TimingCell(text, *LARGE, 1, 60.0, 2e9))
             yield text, TimingTrials(tuple(cells), sizes.seed)
+        for text in IDENTIFIED:
+            cell = TimingCell(text, *settings.USUAL_CELL, runs, MOST_OF_IDENTIFY, identify=True)
+            yield f"{text} on identify", TimingTrials((cell,), sizes.seed)
 
     def metrics(self, cell: TimingCell, rows: pl.DataFrame) -> TimingMetrics:
         """Return the median time, and the memory."""
@@ -119,17 +141,23 @@ class Timings(Measure):
 
     def criteria(self, metrics: Sequence[TimingMetrics]) -> list[Criterion]:
         """Return the criteria of time and memory with their scores."""
-        scores = []
+        scores, named = list[Score](), list[Score]()
         for each in metrics:
             cell, where = each.cell, f"K={each.cell.arms}, T={each.cell.horizon:,}"
             values = [(where, each.seconds, f"{each.seconds:.2f} s", cell.most_seconds)]
             if cell.most_memory is not None:
                 values.append((f"{where}: memory", each.memory, f"{each.memory / 1e9:.2f} GB", cell.most_memory))
             for column, value, text, most in values:
-                scores.append(Score(short(cell.text), column, computed(value), text, judge(computed(value), high=most)))
+                (named if cell.identify else scores).append(
+                    Score(short(cell.text), column, computed(value), text, judge(computed(value), high=most))
+                )
         goal = (
             f"K={USUAL[0]}: under 2 s, under 5 s for rules that choose at random; K={MANY_ARMS[0]}: under 10 s; "
             f"K={LARGE[0]}: under 60 s and 2 GB"
         )
         note = "Processor time on one core of the machine that measured it: the median of a few logs."
-        return [Criterion("time", "processor time of a posterior", goal, note, scores=scores)]
+        found = [Criterion("time", "processor time of a posterior", goal, note, scores=scores)] if scores else []
+        if named:
+            what, goal = "processor time of `identify` among all rules", f"at most {MOST_OF_IDENTIFY:.0f} s"
+            found.append(Criterion("time of identify", what, goal, note, "made by", scores=named))
+        return found

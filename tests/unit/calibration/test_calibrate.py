@@ -228,7 +228,12 @@ def test_a_posterior_is_timed():
         ("ucb:alpha=0.25", 60.0),
         ("exp3", 10.0),
     } <= cells
-    assert ("sae:alpha=0.25", 2.0) not in cells
+    assert ("sae:alpha=0.25", 2.0) in cells
+    named = [cell for name, work in Timings().trials(settings.Sizes()) if " on identify" in name for cell in work.cells]
+    assert {cell.most_seconds for cell in named} == {10.0}
+    assert len(named) == len({cell.described["name"] for cell in named}) > 5
+    short = TimingTrials((TimingCell("uniform", 2, 30, 1, 10.0, identify=True),))
+    assert 0 < Timings().metrics(short.cells[0], short.rows(short.tasks[0])).seconds < 60
 
 
 PROGRAM = "from unbandit.cli import main; main()"

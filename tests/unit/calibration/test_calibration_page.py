@@ -177,8 +177,9 @@ def test_limits_of_time():
         TimingMetrics(TimingCell("ucb:alpha=0.25", 4, 5_000, 3, 2.0), 1.5, 3e8),
         TimingMetrics(TimingCell("thompson", 4, 5_000, 3, 5.0), 5.5, 3e8),
         TimingMetrics(TimingCell("ucb:alpha=0.25", 224, 25_000, 1, 60.0, 2e9), 30.0, 2.5e9),
+        TimingMetrics(TimingCell("ucb:alpha=0.25", 4, 2_000, 3, 10.0, identify=True), 12.0, 3e8),
     ]
-    assert verdicts(Timings(), timed) == {"time": [MET, MISSED, MET, MISSED]}
+    assert verdicts(Timings(), timed) == {"time": [MET, MISSED, MET, MISSED], "time of identify": [MISSED]}
 
 
 def test_the_page_holds_every_figure_and_says_with_which_settings():
