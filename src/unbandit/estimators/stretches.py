@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, IndexRule, parse_rule
+from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, parse_rule
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.api import estimate
@@ -256,14 +256,22 @@ def check_stretches(
         )
     assumed = rule.example if isinstance(rule, RuleFamily) else rule
     if not isinstance(assumed, IndexRule) or assumed.is_late:
+        why, remedy = "this one does not show an arm's gap in each", f"Leave {option('windows')} out."
+        if isinstance(assumed, EliminationRule):
+            why = "an arm that this one has dropped shows nothing in later stretches"
+        elif isinstance(assumed, RandomisedRule):
+            why = "this one is read by posteriors, and simulations to hold drift against would need hundreds of them"
+            remedy += f" The later half can be read alone: give the pulls before it with {option('starting_pulls')}."
         raise NotIdentifiable(
-            f"{assumed.name}: stretches are compared for index rules without a delay, which keep comparing every "
-            "arm; this one does not show an arm's gap in each.",
-            remedy=f"Leave {option('windows')} out.",
+            f"{assumed.name}: stretches are compared for index rules without a delay, which keep comparing every arm; "
+            f"{why}.",
+            remedy=remedy,
         )
     for name in NOT_WANTED:
         if options.get(name) is not None and options[name] is not False:
-            raise ParameterError(f"expected without {option('windows')}; leave one of them out.", parameter=name)
+            why = ": gaps would be to other arms in each stretch" if name == "availability" else ""
+            text = f"expected without {option('windows')}{why}; leave one of them out."
+            raise ParameterError(text, parameter=name)
     if options.get("method") not in (None, "bracket"):
         text = "stretches are read by method bracket; leave it out."
         raise ParameterError(text, parameter="method", value=options["method"])

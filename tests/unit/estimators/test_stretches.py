@@ -77,9 +77,14 @@ def test_without_a_known_noise_there_is_no_alarm_and_no_false_comfort():
 
 def test_what_shows_no_gap_again_and_again_is_refused():
     log = demonstrate(MEANS, MEANS, rounds=400)
-    for rule in (SAE(alpha=0.25), "thompson", UCB(alpha=0.25, delay=5), "sliding-window-ucb:window=100"):
-        with pytest.raises(NotIdentifiable, match="index rules without a delay"):
+    for rule, why in (
+        (SAE(alpha=0.25), "dropped shows nothing in later"), ("thompson", "need hundreds of them"),
+        (UCB(alpha=0.25, delay=5), "gap in each"), ("sliding-window-ucb:window=100", "gap in each"),
+    ):  # fmt: skip
+        with pytest.raises(NotIdentifiable, match=f"index rules without a delay.*{why}"):
             stretches(log, rule, sigma=0.5)
+    with pytest.raises(ParameterError, match="gaps would be to other arms in each stretch"):
+        stretches(log, "ucb:alpha=0.25", sigma=0.5, availability={"1": (30, None)})
     with pytest.raises(ParameterError, match="windows: 400 rounds make no 11 stretches"):
         stretches(log, "ucb:alpha=0.25", sigma=0.5, windows=11)
     with pytest.raises(ParameterError, match="windows"):
