@@ -108,6 +108,27 @@ POLICIES = {
         "SMPyBandits.Policies", smpy("UCBV"), "ucbv:exploration=1,clock=pulls,ties=random", True
     ),
 }
+
+
+def mabwiser_greedy(mab: Any, seed: int) -> Policy:
+    policy = mab.MAB(arms=list(range(ARMS)), learning_policy=mab.LearningPolicy.EpsilonGreedy(epsilon=0.1), seed=seed)
+    policy.fit([0], [0.0])  # it must be fitted to something before it predicts; every mean is 0 then
+    return lambda: int(policy.predict()), lambda arm, reward: policy.partial_fit([arm], [reward])
+
+
+def river_greedy(bandit: Any, seed: int) -> Policy:
+    policy = bandit.EpsilonGreedy(epsilon=0.1, seed=seed)
+    return lambda: int(policy.pull(range(ARMS))), policy.update
+
+
+NAMED = {
+    name: POLICIES[name] for name in ("MABWiser UCB1(alpha=0.8)", "river UCB(delta=0.7)", "SMPyBandits MOSSH")
+} | {
+    "MABWiser EpsilonGreedy(epsilon=0.1)": Foreign("mabwiser.mab", mabwiser_greedy, "epsilon-greedy:initial=0"),
+    "river EpsilonGreedy(epsilon=0.1)": Foreign("river.bandit", river_greedy, "epsilon-greedy:initial=0"),
+}  # fmt: skip
+"""Policies whose rule `identify` is to find."""
+
 every_policy = pytest.mark.parametrize("name", POLICIES)
 
 
@@ -157,3 +178,16 @@ def test_intervals_of_the_closed_form_hold(name):
     print(f"{name}: {np.mean(held):.1%} of {len(held)} intervals hold")
     assert len(held) > LOGS
     assert 0.92 - 2.5 * error < np.mean(held) < 0.98 + 2.5 * error
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_identify_leaves_the_rule_of_a_library_and_names_no_other(name):
+    foreign = NAMED[name]
+    own = ub.parse_rule(foreign.rule).name
+    for _, actions, _ in played(foreign, 2):
+        log = ub.ActionLog.from_codes(actions.astype(np.uint8), [str(arm) for arm in range(ARMS)])
+        found = ub.identify(log, sigma=SIGMA)
+        same = {own, *(each.name for each in found.candidates if own in {twin.name for twin in each.twins})}
+        print(f"{name}: {found.answer()}")
+        assert found.verdict != "none fits", found.answer()
+        assert same & set(found.left), found.answer()
