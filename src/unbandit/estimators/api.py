@@ -38,7 +38,7 @@ from unbandit.estimators.arguments import (
     told_availability,
     usable_method,
 )
-from unbandit.estimators.check import checked, said_of
+from unbandit.estimators.check import checked, late_start, said_of
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of, say_open_best
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Gaussian
@@ -224,7 +224,7 @@ def estimate(
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
     found, drifts = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
     misfits, said = said_of(found, used, drifts, record)
-    warnings = [*misfits, *guessed, *warnings]
+    warnings = [*misfits, *late_start(tried, found, answer.posteriors, drawn or 0), *guessed, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
 
@@ -387,7 +387,7 @@ def posterior(
     fit, drifts = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted, drifts, record)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
-    warnings = [*misfits, *guessed, *late_arms(request), *warnings]
+    warnings = [*misfits, *late_start(request, fit, [found], seed), *guessed, *late_arms(request), *warnings]
     for notice in warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return replace(found, warnings=(*warnings, *meant, *from_the_prior(request)), check=fit)

@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import Demonstrator, IndexRule, RecentIndexRule
+from unbandit.demonstrators import (
+    Demonstrator,
+    EpsilonGreedy,
+    IndexRule,
+    RecentIndexRule,
+    Softmax,
+    Thompson,
+    TopTwoThompson,
+)
 from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, not_checked, short_name
-from unbandit.formatting import capitalise, quoted, short_numbers
+from unbandit.formatting import capitalise, counted, quoted, short_numbers
 from unbandit.log import ActionLog
+from unbandit.log.partial import ThinnedLog
 from unbandit.progress import current_work, interruptible
 
 if TYPE_CHECKING:
@@ -124,7 +133,7 @@ def said_of(
     """Return the warnings and notes that a check, and what it saw of drift, give rise to."""
     if check.verdict == "does not fit":
         advice = rule.advice(record) if isinstance(record, ActionLog) else None
-        return [Notice("does-not-fit", _misfit(check, rule, drifts, advice), count=len(check.failed))], []
+        return [Notice("does-not-fit", _misfit(check, rule, drifts, advice, record), count=len(check.failed))], []
     if check.verdict == "not checked":
         said = Notice("not-checked", f"Not checked whether the rule fits. {check.reason}")
         return [], [] if check.reason == NOT_WANTED else [said]
@@ -141,6 +150,39 @@ def said_of(
     only_simulated = isinstance(rule, IndexRule | RecentIndexRule) and not (one_by_one or check.weighed)
     parts = [f"Checked: {looks}{stands}.", check.reason or "", SELDOM_TOLD_APART if only_simulated else ""]
     return warnings, [Notice("fits", " ".join(filter(None, parts)))]
+
+
+def late_start(request: Request, check: Check, posteriors: Sequence[Posterior], seed: int = 0) -> list[Notice]:
+    """Warn of logs whose first rounds look like those after them, where a run begins by trying all arms."""
+    log, rule = request.log, request.rule
+    if not isinstance(rule, EpsilonGreedy | Softmax | Thompson | TopTwoThompson):  # others forget how they began
+        return []
+    asked = rule.initial == 0 and rule.batch == 1 and not rule.is_late
+    if check.verdict == "not checked" or not asked or request.availability is not None:
+        return []
+    if not isinstance(log, ActionLog) or log.rewards is not None or not posteriors:
+        return []
+    from unbandit.inference.check import MOST_CHECKED
+    from unbandit.inference.predictive import is_alarm
+    from unbandit.inference.rivals import SETTLED, settled_from_the_start
+
+    which = np.unique(np.linspace(0, len(log) - 1, min(len(log), MOST_CHECKED)).astype(int)).tolist()
+    nats = [
+        settled_from_the_start(
+            log.select(at), rule, request.noise, posteriors[min(at, len(posteriors) - 1)].prior,
+            int(request.horizons[at]), seed, None,
+        )
+        for at in which
+    ]  # fmt: skip
+    late = [at for at, each in zip(which, nats, strict=True) if each > SETTLED]
+    if not is_alarm(len(late), len(which)):
+        return []
+    several = f"{len(late):,} of {counted(len(which), 'demonstration')} look" if len(which) > 1 else "The log looks"
+    text = f"{several} as if the beginning were missing: first rounds are like later ones, and a run's are not. The "
+    text += "rule would have tried all arms first. Do not rely on these numbers. If the log begins in mid-run, give "
+    text += f"the pulls of every arm before it with {option('starting_pulls')}, or number its rounds from the run's "
+    text += f"first one. If it is whole, check the rule's numbers, and {option('prior')}."
+    return [Notice("late-start", text, count=len(late) if len(which) > 1 else None)]
 
 
 def _drifted(drifts: Sequence[ArmDrift]) -> list[Notice]:
@@ -168,7 +210,9 @@ def _by_stretch(drift: ArmDrift, demonstrations: int) -> str:
     return f"Add {option('windows', 4)}{chosen} to see the estimates stretch by stretch."
 
 
-def _misfit(check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift], advice: str | None) -> str:
+def _misfit(
+    check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift], advice: str | None, record: object
+) -> str:  # fmt: skip
     """Say that a rule does not fit, what looks different, and what would fit."""
     parts = [
         f"The log does not look like one that {short_numbers(str(rule))} made ({check.chance}).",
@@ -178,6 +222,11 @@ def _misfit(check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift], advice
     if check.instead:
         parts.append(f"More probable: {'; '.join(map(short_name, check.instead[:3]))}.")
     parts.append(advice or "")
+    if isinstance(record, ThinnedLog) and record.kept is not None:
+        parts.append(
+            f"If the beginning is missing, and not rounds at random, give {option('starting_pulls')} in place of "
+            f"{option('kept')}."
+        )
     moved = [each for each in drifts if each.demonstration in check.failed and each.p_value <= POSSIBLE]
     if moved:
         first = max(moved, key=lambda each: each.distance)

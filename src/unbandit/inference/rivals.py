@@ -37,6 +37,8 @@ RIVAL_PARTICLES = 24
 QUICK, THOROUGH, OWN_CLOUDS = 50, 400, 4  # particles and clouds of the rule that is tested
 CHANCE_CLOUDS = 2  # the same of an index rule, with as many particles as usual
 ROOM = 5.0  # nats that the rule may be behind because its means, and its evidence, are not known exactly
+BEGINNINGS, FOLLOWING = (4, 8, 16, 32, 64), 4  # rounds per arm; and how many times as many are compared with them
+SETTLED = 7.0  # nats by which a log looks as if it began in mid-run, beyond which that is said (as measured)
 NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival, within which others are named
 
 
@@ -227,3 +229,29 @@ def odds_of_rivals(
     except InferenceError:
         return None
     return odds
+
+
+def settled_from_the_start(
+    log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int | None
+) -> float:
+    """Return by how many nats the first rounds of a log look like those after them, and not like a run's beginning.
+
+    A rule that has learnt nothing yet prefers no arm. The probability of the first rounds under the rule is held
+    against that of choices with the arms' shares in the rounds after them, for several lengths; the largest ratio
+    counts. Few particles may miss much of the rule's: before the answer is `SETTLED`, more are asked.
+    """
+    arms, actions = len(log.arms), log.demonstration(0)
+    belief, found = belief_of(prior, arms, noise, None), -math.inf
+    for rounds in (each * arms for each in BEGINNINGS if each * arms * (1 + FOLLOWING) <= actions.size):
+        counts = np.bincount(actions[rounds : rounds * (1 + FOLLOWING)], minlength=arms) + 0.5
+        as_later = float(np.log(counts / counts.sum())[actions[:rounds]].sum())
+        for particles in (QUICK, THOROUGH):
+            given = log.select(0, rounds), rule, belief, [horizon], particles, OWN_CLOUDS, seed, threads
+            try:
+                own = log_mean(run_filters(*given, keep_paths=False, tolerant=True).evidences)[0]
+            except InferenceError:
+                return -math.inf  # it is not known
+            if as_later - own <= SETTLED:
+                break
+        found = max(found, as_later - own)
+    return found

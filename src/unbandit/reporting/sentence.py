@@ -12,7 +12,9 @@ from unbandit.estimators.diagnostics import demonstrations_behind
 from unbandit.formatting import interval, listed, number, probability, quoted, share
 from unbandit.result import BEST, ArmEstimate, Estimate, Quantity, shown_quantity
 
-DOUBTS = frozenset({"does-not-fit", "late-arm", "not-reconsidered", "opening", "order-broken", "strained"})
+DOUBTS = frozenset(
+    {"does-not-fit", "late-arm", "late-start", "not-reconsidered", "opening", "order-broken", "strained"}
+)
 """Notices that put in doubt that the rule made the record at all."""
 
 CHANCE_SHARE = 0.05

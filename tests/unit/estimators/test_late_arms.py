@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from reference_posterior import exact_posterior
 
 import unbandit as ub
 from unbandit.errors import NotIdentifiable, shell_option
 from unbandit.estimators.posterior import late_arms
+from unbandit.inference.rivals import FOLLOWING, settled_from_the_start
+from unbandit.reporting.sentence import sentence
 
 
 def asked(actions, rule, availability=None):
@@ -45,3 +49,65 @@ def test_nobody_is_advised_to_leave_out_what_is_true():
         ub.Thompson(batch=50).check_availability()
     assert "--availability" not in refused.value.phrased(shell_option)
     assert "leave" not in refused.value.phrased(shell_option).lower()
+
+
+# Logs whose beginning is lost
+
+INSTANCE, RULE = ub.Instance([1.0, 0.8, 0.5, 0.2, 0.4, 0.3], 0.5), "thompson:sigma=0.5"
+
+
+def without_beginning(text, seed, cut):
+    log = ub.parse_rule(text).demonstrate(INSTANCE, 900, seed=seed)
+    return ub.ActionLog.from_codes(log.demonstration(0)[cut:], log.arms)
+
+
+def warned(log, rule, **options):
+    answer = ub.estimate(log, rule, sigma=0.5, **({"check": True} | options))
+    return [each for each in answer.warnings if each.code == "late-start"]
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_a_log_without_its_beginning_is_warned_of_and_the_remedies_are_named():
+    log = without_beginning(RULE, 8, 400)
+    answer = ub.estimate(log, RULE, sigma=0.5, check=True)
+    (notice,) = (each for each in answer.warnings if each.code == "late-start")
+    for words in ("beginning were missing", "starting_pulls", "number its rounds", "Do not rely"):
+        assert words in notice.message
+    assert "does not look as if thompson had made it" in sentence(answer, answer.ranked("1"))
+    assert "late-start" in [each.code for each in ub.posterior(log, RULE, sigma=0.5, check=True).warnings]
+    assert warned(log, RULE, check=False) == []
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+@pytest.mark.parametrize("text", [RULE, f"{RULE},initial=1", f"{RULE},batch=5", "softmax:temperature=0.3"])
+def test_whole_logs_and_rules_that_open_in_turn_are_not_warned_of(text):
+    assert warned(without_beginning(text, 3, 0), text) == []
+
+
+def test_the_first_rounds_are_weighed_as_in_plain_python():
+    rule = ub.parse_rule("thompson:noise=bernoulli").for_arms(2)
+    actions = np.array([0, 0, 0, 1, 0, 0, 0, 0, *([0] * 28), *([1] * 4), *([0, 1] * 15)])
+    own = exact_posterior(rule, [actions[:8].tolist()], 2, (1.0, 1.0), 70)[0]
+    shares = (np.array([28, 4]) + 0.5) / 33.0
+    expected = 7 * np.log(shares[0]) + np.log(shares[1]) - own
+    log, prior = ub.ActionLog.from_codes(actions, ["a", "b"]), ub.BetaPrior()
+    found = settled_from_the_start(log, rule, ub.Bernoulli(), prior, 70, 1, 1)
+    assert actions.size < 16 * (1 + FOLLOWING)  # so that there is one length
+    assert found == pytest.approx(expected, abs=0.1)
+    assert settled_from_the_start(log.select(0, 39), rule, ub.Bernoulli(), prior, 70, 1, 1) == -math.inf
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_of_several_demonstrations_more_than_chance_would_have_are_warned_of():
+    parts = [without_beginning(RULE, seed, cut).demonstration(0) for seed, cut in ((8, 400), (3, 0), (6, 400), (2, 0))]
+    log = ub.ActionLog.from_actions([part[:500].tolist() for part in parts])
+    (notice,) = warned(log, RULE)
+    assert notice.count == 2
+    assert notice.message.startswith("2 of 4 demonstrations look")
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_a_lost_beginning_that_is_told_as_random_loss_is_doubted():
+    answer = ub.estimate(without_beginning("ucb:alpha=0.25", 3, 180), "ucb:alpha=0.25", sigma=0.5, kept=0.8, check=True)
+    assert answer.check.verdict == "does not fit"
+    assert "If the beginning is missing, and not rounds at random, give starting_pulls" in answer.warnings[0].message
