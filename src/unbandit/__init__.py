@@ -11,26 +11,6 @@
 The public names are listed in `__init__.pyi`, each with its module, which is imported when the name is first used.
 """
 
-import warnings
-from typing import Any
-
 import lazy_loader
 
-_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-_RENAMED = {
-    "Hesitation": "SwitchingMoment",
-    "Settling": "LearningCurve",
-    "hesitation": "switching_moment",
-    "settling": "learning_curve",
-}
-"""Names of version 0.5, which work until version 0.7."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name in _RENAMED:
-        message = f"unbandit.{name} is now unbandit.{_RENAMED[name]}; the old name goes in version 0.7."
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return _public(_RENAMED[name])
-    return _public(name)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

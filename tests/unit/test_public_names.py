@@ -77,16 +77,7 @@ def test_importing_the_package_is_quick():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("settling", "learning_curve"),
-        ("Settling", "LearningCurve"),
-        ("hesitation", "switching_moment"),
-        ("Hesitation", "SwitchingMoment"),
-    ],
-)
-def test_a_name_of_0_5_still_works_and_names_the_new_one(old, new):
-    with pytest.warns(DeprecationWarning, match=f"unbandit.{old} is now unbandit.{new}"):
-        assert getattr(unbandit, old) is getattr(unbandit, new)
-    assert old not in dir(unbandit)
+@pytest.mark.parametrize("old", ["settling", "Settling", "hesitation", "Hesitation"])
+def test_names_of_0_5_are_gone(old):
+    with pytest.raises(AttributeError, match=f"unbandit attribute {old}"):
+        getattr(unbandit, old)

@@ -1,8 +1,5 @@
 """Figures of estimates, logs, posteriors, identifications and plans, one file per subject, all in one style."""
 
-import warnings
-from typing import Any
-
 from unbandit.plots.estimate import (
     arms_with_intervals,
     coefficients,
@@ -46,14 +43,3 @@ __all__ = [
     "timeline",
     "whole_height",
 ]
-
-_RENAMED = {"hesitation": "switching_moment", "settling": "learning_curve"}
-
-
-def __getattr__(name: str) -> Any:
-    """Find functions by the names they had before version 0.6."""
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    message = f"unbandit.plots.{name} is now unbandit.plots.{_RENAMED[name]}; the old name goes in version 0.7."
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-    return globals()[_RENAMED[name]]

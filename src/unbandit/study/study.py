@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import cached_property
@@ -141,11 +140,6 @@ class StudyResult(Result[Study], Tabular):
 
     def curves(self) -> StudyCurves:
         """Return the rows summed over runs, from which every statistic and its Monte-Carlo error is computed."""
-        return self._curves
-
-    def folds(self) -> StudyCurves:
-        """Return `curves()`, under its former name."""
-        warnings.warn("StudyResult.folds is called StudyResult.curves now.", DeprecationWarning, stacklevel=2)
         return self._curves
 
     @cached_property

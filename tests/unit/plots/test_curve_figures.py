@@ -93,11 +93,3 @@ def test_growth_of_a_record_that_tells_little_can_be_drawn():
         figure = learning_curve(short, rule, sigma=1.0).plot()
         drawn(figure)
         assert set(INSTANCE.arms) & set(words(figure))
-
-
-@pytest.mark.parametrize(("old", "new"), [("hesitation", "switching_moment"), ("settling", "learning_curve")])
-def test_the_names_before_version_06_still_draw_and_name_the_new_ones(old, new):
-    with pytest.warns(DeprecationWarning, match=f"unbandit.plots.{old} is now unbandit.plots.{new}"):
-        assert getattr(plots, old) is getattr(plots, new)
-    with pytest.raises(AttributeError, match="has no attribute 'pie'"):
-        plots.pie  # noqa: B018

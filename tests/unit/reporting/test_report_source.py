@@ -11,7 +11,6 @@ import threading
 import pytest
 
 import unbandit as ub
-from unbandit import reporting
 from unbandit.reporting import LogSource
 from unbandit.reporting.provenance import BLOCK_SIZE, python_line, read_log, shell_line
 
@@ -99,8 +98,3 @@ def test_the_command_says_that_nothing_was_checked(check, shell, python):
     assert (
         python_line(ub.Uniform(), {"check": check}) == f'unbandit.report(log, "uniform"{python}).write("report.html")'
     )
-
-
-def test_the_name_of_version_05_still_works_and_names_the_new_one():
-    with pytest.warns(DeprecationWarning, match=r"unbandit\.reporting\.Source is now unbandit\.reporting\.LogSource"):
-        assert reporting.Source is LogSource

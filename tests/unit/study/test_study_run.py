@@ -281,12 +281,6 @@ def test_the_summary_lists_every_arm_in_the_studys_order(done):
     assert first["runs"] == 25
 
 
-def test_the_former_name_of_the_curves_warns(done):
-    result = STUDY.run(done)
-    with pytest.warns(DeprecationWarning, match=r"StudyResult\.curves"):
-        assert result.folds() is result.curves()
-
-
 def test_the_bar_says_speed_and_what_is_left(monkeypatch):
     monkeypatch.setenv(SWITCH, "")
     out, now = io.StringIO(), [0.0]
