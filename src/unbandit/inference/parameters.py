@@ -30,9 +30,11 @@ from unbandit.inference.decisions import Predictions, predict
 from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import Prior, belief_of
 from unbandit.inference.rivals import predicts
+from unbandit.inference.simulations import SIMULATIONS, fit_by_simulation, is_long
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.inference.surface import (
     CLOUDS,
+    DENSE,
     LEAST,
     LEAST_ERROR,
     WINDOW,
@@ -64,6 +66,9 @@ BINS = 31  # of a density, in which its ends are looked at
 MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is said not to show a number
 PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
 FILTERS = 2  # such clouds that filter under each value near the top
+UNCLEAR, FEW_CLOSE = 0.5, 300  # deviation from which on simulations show nothing, and pulls that are then predicted
+FEWEST_CLOSE = 5  # pulls per arm beside the most-pulled one, below which a long log shows nothing
+FAR = 4.0  # deviations to which a density that is normal is laid out
 MORE, AGREE = 4, 2.0  # times as many particles under a setting where clouds differ by more nats
 SPOTS, AMONG = np.linspace(-2.4, 2.4, 7)[:, None], 12
 """Where clouds are asked how wrong Laplace's method is: deviations of one number, and how many places of two."""
@@ -76,6 +81,7 @@ WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show 
 
 BY_DECISIONS = "decisions, predicted one by one"
 BY_FILTER = "evidence, by a particle filter"
+BY_SIMULATION = "pulls and visits, beside simulations"
 
 
 @dataclass(frozen=True)
@@ -208,10 +214,11 @@ def fit_family(
         if not axes:
             return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed, settings)
         evidence = replace(evidence, fixed=fixed)
-        places, density = _without_clouds(evidence, axes, level) or _by_clouds(evidence, axes)
+        long = _by_simulations(evidence, axes[0]) if len(axes) == 1 and is_long(log, example) else None
+        places, density = long or _without_clouds(evidence, axes, level) or _by_clouds(evidence, axes)
     weights = density / density.sum()
     _refuse_open_ends(family, axes, places, weights, level)
-    method = BY_DECISIONS if evidence.predicted else BY_FILTER
+    method = BY_SIMULATION if long is not None else BY_DECISIONS if evidence.predicted else BY_FILTER
     fitted = tuple(_fitted_number(axis, places[:, at], weights, level, method) for at, axis in enumerate(axes))
     numbers = (*_combined(fitted, fixed, horizons[0]), *shown)
     return ParameterPosterior(family, axes, places, weights, numbers, fixed, settings)
@@ -228,6 +235,49 @@ def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Nu
     xs, values = _narrowed(evidence, axes)
     _refuse_spikes(evidence.family, xs)
     return evidence_density(xs, values, _error(evidence, xs))
+
+
+def _by_simulations(evidence: _Evidence, axis: Axis) -> tuple[Numbers, Numbers] | None:
+    """Return places and how probable they are, by simulation of each demonstration (`inference.simulations`).
+
+    None where simulations do not show the number, and so few decisions were close that predicting these may show it.
+    """
+    log, done, every = evidence.log, 0, SIMULATIONS * len(evidence.horizons)
+    others = int(log.pulls.sum() - log.pulls.max(axis=1).sum())
+    if others < FEWEST_CLOSE * log.pulls.size:
+        raise NotIdentifiable(
+            f"{evidence.family}: the log does not show {axis.name}: arms beside the most-pulled one have {others} "
+            "pulls together, too few to show how long they were worth a try.",
+            parameter=axis.name,
+            remedy=f"Give {axis.name} a value.",
+        )
+
+    def rule_at(x: float) -> Any:
+        return _rule_at(evidence.family, (axis,), evidence.fixed, np.array([x])).for_arms(len(log.arms))
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        current_work().reach(min(round(PARTS * done / every), PARTS))
+
+    try:
+        found = [
+            fit_by_simulation(
+                log.select(at), rule_at, (axis.low, axis.high), evidence.noise, each, evidence.seed + at, count
+            )
+            for at, each in enumerate(evidence.horizons)
+        ]
+    except InferenceError:
+        raise _unexplained(evidence.family) from None
+    known = [each for each in found if each is not None and each.deviation < UNCLEAR]
+    if len(known) < len(found):
+        if others > FEW_CLOSE:
+            raise _unclear(evidence.family)
+        return None
+    precision = np.array([each.deviation**-2 for each in known])
+    centre, deviation = precision @ [each.centre for each in known] / precision.sum(), precision.sum() ** -0.5
+    places = np.clip(centre + deviation * np.linspace(-FAR, FAR, DENSE), axis.low, axis.high)
+    return places[:, None], np.exp(-0.5 * np.square((places - centre) / deviation))
 
 
 class _Smooth(NamedTuple):
@@ -563,8 +613,8 @@ def _error(evidence: _Evidence, xs: Numbers) -> float:
 
 def _unclear(family: RuleFamily) -> NotIdentifiable:
     return NotIdentifiable(
-        f"{family}: the log does not show {family.title}: the Monte-Carlo errors of its evidence are larger than "
-        "what the evidence changes from one value to the next.",
+        f"{family}: the log does not show {family.title}: Monte-Carlo errors are larger than what changes from one "
+        "value to the next.",
         remedy=f"Give {family.title} a value, or the beginning of the log only.",
     )
 

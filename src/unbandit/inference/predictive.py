@@ -381,11 +381,12 @@ def _known(
     usable = usable & (every != tops) & (at >= rule.initial * every.shape[1]) & (pulls > 0) & (other > 0)
     own, of_best = np.where(is_own, pulls, other), np.where(is_own, other, pulls)
     gap = np.full(every.shape, np.nan)
-    gap[usable] = np.subtract(*_offsets(rule, horizon, np.stack([own[usable], of_best[usable]]), at[usable] + 1))
+    both = np.stack([own[usable], of_best[usable]])
+    gap[usable] = np.subtract(*offsets_over_means(rule, horizon, both, at[usable] + 1))
     return _Known(gap, own, of_best)
 
 
-def _offsets(rule: IndexRule, horizon: int, pulls: Counts, rounds: Counts) -> Numbers:
+def offsets_over_means(rule: IndexRule, horizon: int, pulls: Counts, rounds: Counts) -> Numbers:
     """Return by how much indices are above sample means."""
     if isinstance(rule, AdditiveIndexRule):
         return np.asarray(rule.width(np.arange(1.0, pulls.max(initial=1) + 1), horizon)[pulls - 1])

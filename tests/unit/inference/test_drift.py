@@ -11,7 +11,7 @@ import pytest
 import unbandit as ub
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.estimators.stretches import with_stretches
-from unbandit.inference.predictive import ALARM, DRIFT, _moved, _offsets, best_moved, is_alarm
+from unbandit.inference.predictive import ALARM, DRIFT, _moved, best_moved, is_alarm, offsets_over_means
 
 ARMS = ("a", "b", "c")
 BEFORE, FROM_FAR, SWAPPED = (1.0, 0.5, 0.2), (1.0, 0.5, 0.75), (0.2, 0.5, 1.0)
@@ -139,7 +139,7 @@ def test_offsets_are_those_of_the_index(text):
     rule = parse_rule(text).for_arms(3)
     assert isinstance(rule, IndexRule)
     pulls, rounds = np.array([[1, 5, 70], [2, 9, 300]]), np.array([6, 20, 400])
-    offsets = _offsets(rule, 1_000, pulls, rounds)
+    offsets = offsets_over_means(rule, 1_000, pulls, rounds)
     for row, counts in zip(offsets, pulls, strict=True):
         expected = [rule.index(0.0, int(n), int(t), 1_000) for n, t in zip(counts, rounds, strict=True)]
         assert row == pytest.approx(expected)

@@ -11,6 +11,7 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError
 from unbandit.inference import usual_prior
 from unbandit.inference.parameters import Axis, _by_clouds, _narrowed, _refuse_spikes, _without_clouds, fit_family
+from unbandit.inference.simulations import _features, _regressed
 from unbandit.inference.surface import (
     _surface,
     cell_masses,
@@ -302,3 +303,43 @@ def test_a_ridge_too_narrow_for_the_range_is_surveyed_along_its_axes(centre, ang
 def test_errors_larger_than_what_they_measure_show_no_two_numbers():
     with pytest.raises(NotIdentifiable, match="Monte-Carlo errors"):
         _by_clouds(RidgeEvidence(3.0), AXES)
+
+
+# Long logs, by simulation
+
+
+def test_features_count_pulls_visits_and_changes():
+    actions = np.array([0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0])
+    found = np.exp(_features(actions, 2)) - 0.5
+    assert found[:4].sum() == pytest.approx(6)  # changes of arm
+    assert found[4:].round(6).tolist() == [11, 5, 1, 1, 3, 3, 0, 2]  # pulls, early pulls, visits, single visits
+
+
+def test_a_regression_finds_the_place_of_a_log_and_what_is_left_over():
+    generator = np.random.default_rng(1)
+    places, noise = generator.uniform(-1, 1, 2_000), generator.standard_normal((2_000, 2))
+    features = np.column_stack([places + 0.2 * noise[:, 0], noise[:, 1]])
+    found = _regressed(places, features - [0.3, 0.0])
+    assert found.centre == pytest.approx(0.3, abs=0.03)
+    assert found.deviation == pytest.approx(0.2, abs=0.03)
+
+
+def test_the_scale_of_a_long_log_is_found_by_simulation():
+    long_log = ub.UCB(scale=0.9).demonstrate(ub.Instance([1.0, 0.8, 0.7, 0.2], 0.5), 10_000, seed=3)
+    (scale,) = fit(long_log, "ucb:alpha=0.25,scale=fit").fitted
+    assert scale.method == "pulls and visits, beside simulations"
+    assert scale.low < 0.9 < scale.high
+    assert scale.high < 1.6 * scale.low
+
+
+def test_a_long_log_of_one_arm_shows_no_scale():
+    log = ub.ActionLog.from_codes(np.append([0, 1, 2], np.zeros(9_997, np.int64)), ("A", "B", "C"))
+    with pytest.raises(NotIdentifiable, match="have 2 pulls together, too few"):
+        fit(log, "ucb:alpha=0.25,scale=fit")
+
+
+def test_a_long_log_that_no_width_explains_is_refused():
+    uniform = np.random.default_rng(1).integers(0, 4, 9_996)
+    log = ub.ActionLog.from_codes(np.append([0, 1, 2, 3], uniform), ("A", "B", "C", "D"))
+    with pytest.raises(ub.InferenceError, match="no value of scale explains the log"):
+        fit(log, "ucb:alpha=0.25,scale=fit")
