@@ -116,12 +116,9 @@ def unit(value: object, name: str = "unit") -> Unit | None:
         and called == called.strip()
     )
     if not fits or factor is None or not (math.isfinite(factor) and factor > 0):
-        raise ParameterError(
-            f"expected a name of at most {LONGEST_LABEL} characters and a positive number; got {brief(value)}.",
-            parameter=name,
-            value=value,
-            remedy=f"Write it as in {option(name, 'cycles=1208')}; the number is 1 if values are in this unit already.",
-        )
+        text = f"expected a name of at most {LONGEST_LABEL} characters and a positive number; got {brief(value)}."
+        remedy = f"Write it as in {option(name, 'cycles=1208')}; the number is 1 if values are in this unit already."
+        raise ParameterError(text, parameter=name, value=value, remedy=remedy)
     return Unit(called, factor)
 
 
@@ -245,13 +242,8 @@ def one_of(name: str | None, value: object, options: Iterable[str], *, also: Ite
     if isinstance(value, str) and value in known:
         return value
     got = f'"{value}"' if isinstance(value, str) else brief(value)
-    raise ParameterError(
-        f"expected one of {', '.join(known)}; got {got}.",
-        parameter=name,
-        value=value,
-        remedy=did_you_mean(value, [*known, *also]),
-        **data,
-    )
+    text = f"expected one of {', '.join(known)}; got {got}."
+    raise ParameterError(text, parameter=name, value=value, remedy=did_you_mean(value, [*known, *also]), **data)
 
 
 def position(name: str, value: object, names: Sequence[str], most: int = 12) -> int:

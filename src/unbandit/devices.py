@@ -25,12 +25,8 @@ MOST_GPU_ROUNDS = 2**31 - 1  # the longest demonstration on a GPU, whose counts 
 def check_length(horizon: int) -> None:
     """Refuse a demonstration that is too long for a GPU."""
     if horizon > MOST_GPU_ROUNDS:
-        raise ParameterError(
-            f"expected at most 2^31 - 1 rounds on a GPU; got {horizon:,}.",
-            parameter="horizon",
-            value=horizon,
-            remedy=f"Take {option('device', 'cpu')}.",
-        )
+        text = f"expected at most 2^31 - 1 rounds on a GPU; got {horizon:,}."
+        raise ParameterError(text, parameter="horizon", value=horizon, remedy=f"Take {option('device', 'cpu')}.")
 
 
 def checked_device(device: str) -> Device:
@@ -41,11 +37,8 @@ def checked_device(device: str) -> Device:
         raise MissingExtra("device cuda", "gpu")
     reason = why_no_gpu()
     if reason is not None:
-        raise ParameterError(
-            f"expected a GPU that CUDA can use; {reason}.",
-            parameter="device",
-            remedy=f"Take {option('device', 'cpu')}, or leave it out.",
-        )
+        text = f"expected a GPU that CUDA can use; {reason}."
+        raise ParameterError(text, parameter="device", remedy=f"Take {option('device', 'cpu')}, or leave it out.")
     return "cuda"
 
 

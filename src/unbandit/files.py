@@ -70,9 +70,8 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ResumeError(
-                f"{folder}: another run is working in this folder. Wait until it ends, or stop it."
-            ) from None
+            text = f"{folder}: another run is working in this folder. Wait until it ends, or stop it."
+            raise ResumeError(text) from None
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):  # a file system without locks
                 raise

@@ -81,9 +81,8 @@ class Instance(Tabular):
     ) -> None:
         values = checks.numbers("means", means)
         if values.ndim != 1 or values.size < 2:
-            raise ParameterError(
-                f"expected a list of two numbers or more; got shape {values.shape}.", parameter="means"
-            )
+            text = f"expected a list of two numbers or more; got shape {values.shape}."
+            raise ParameterError(text, parameter="means")
         kind = noise if isinstance(noise, Gaussian | Bernoulli) else Gaussian(_number(noise))
         expected, good = "finite numbers", np.isfinite(values)
         if isinstance(kind, Bernoulli) and good.all():
@@ -97,9 +96,8 @@ class Instance(Tabular):
             raise ParameterError(text, parameter="arms", value=arms)
         names = tuple(str(arm).strip() for arm in (range(values.size) if arms is None else arms))
         if len(names) != values.size:
-            raise ParameterError(
-                f"expected {values.size} names, one for each mean; got {len(names)}.", parameter="arms"
-            )
+            text = f"expected {values.size} names, one for each mean; got {len(names)}."
+            raise ParameterError(text, parameter="arms")
         if len(set(names)) != len(names):
             twice = next(arm for at, arm in enumerate(names) if arm in names[:at])
             raise ParameterError(f'expected different names; got "{twice}" twice.', parameter="arms")
@@ -150,9 +148,8 @@ class Instance(Tabular):
         """
         positions = np.asarray(order)
         if positions.dtype.kind not in "iu" or sorted(positions.reshape(-1).tolist()) != list(range(len(self))):
-            raise ParameterError(
-                f"expected each of 0 to {len(self) - 1} once; got {checks.brief(order)}.", parameter="order"
-            )
+            text = f"expected each of 0 to {len(self) - 1} once; got {checks.brief(order)}."
+            raise ParameterError(text, parameter="order")
         return Instance(self.means[positions], self.noise, [self.arms[at] for at in positions], self.name)
 
 

@@ -129,9 +129,8 @@ def as_written_by(owner: str) -> Iterator[None]:
     except UnbanditError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        raise ParameterError(
-            f"expected JSON as {owner}.to_json writes it; this was altered.", parameter="text"
-        ) from None
+        text = f"expected JSON as {owner}.to_json writes it; this was altered."
+        raise ParameterError(text, parameter="text") from None
 
 
 def check_fields(answer: Mapping[str, Any], numbers: Iterable[str] = (), texts: Iterable[str] = ()) -> None:

@@ -175,9 +175,8 @@ def _checked(name: str, given: ArrayLike) -> NDArray[np.float64]:
     """Return an argument as an array; refuse it where one of its numbers is not as expected."""
     values = checks.numbers(name, given)
     if name == "gap" and values.size == 0:
-        raise ParameterError(
-            "expected one suboptimal arm or more; got none. Equal arms cannot be told apart.", parameter="gap", count=0
-        )
+        text = "expected one suboptimal arm or more; got none. Equal arms cannot be told apart."
+        raise ParameterError(text, parameter="gap", count=0)
     expected, holds = _EXPECTED[name]
     if not (good := holds(values)).all():
         bad = float(values[~good].flat[0])

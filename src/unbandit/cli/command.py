@@ -154,12 +154,9 @@ class GroupedCommand(TyperCommand):
             takes_one = isinstance(parameter, TyperOption) and not (parameter.multiple or parameter.is_flag)
             places = [at for at, name in enumerate(given) if takes_one and name in parameter.opts]
             if len(places) > 1:
-                raise errors.ParameterError(
-                    f"expected once; got {len(places)} times.",
-                    parameter=parameter.name,
-                    count=len(places),
-                    remedy="Give all of it in one, separated by commas." if parameter.name == "columns" else None,
-                )
+                text = f"expected once; got {len(places)} times."
+                remedy = "Give all of it in one, separated by commas." if parameter.name == "columns" else None
+                raise errors.ParameterError(text, parameter=parameter.name, count=len(places), remedy=remedy)
             is_number = _type_name(parameter) == "int" or str(parameter.metavar).startswith("N|")
             for at in places if is_number else ():
                 name, equals, value = args[at].partition("=")

@@ -170,9 +170,8 @@ def _follow(
         if value is not None and not 0 < value < float("inf"):
             raise ParameterError(f"expected a number of seconds above 0; got {value:g}.", parameter=name, value=value)
     if asked.log == "-":
-        raise ParameterError(
-            "expected a file or a folder; got standard input, which can be read only once.", parameter="follow"
-        )
+        text = "expected a file or a folder; got standard input, which can be read only once."
+        raise ParameterError(text, parameter="follow")
     if snapshot is not None and not Path(snapshot).absolute().parent.is_dir():
         raise ParameterError(f'expected a file in a folder that is there; got "{snapshot}".', parameter="snapshot")
     streaming = StreamingEstimate(asked.rule, arms=asked.reading["arms"], snapshot=snapshot, **asked.options)

@@ -300,9 +300,8 @@ def read_instance(
     from unbandit.instance import Bernoulli, Gaussian, Instance
 
     if (name is None) == (means is None):
-        raise ParameterError(
-            f"{command}: expected a data set or {option('means')}, one of the two. Example: {command} two-armed ..."
-        )
+        text = f"{command}: expected a data set or {option('means')}, one of the two. Example: {command} two-armed ..."
+        raise ParameterError(text)
     if means is not None:
         if bernoulli and sigma is not None:
             raise ParameterError("Bernoulli rewards have no sigma; leave one of the two out.", parameter="sigma")

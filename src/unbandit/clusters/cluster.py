@@ -46,9 +46,8 @@ class Cluster:
         self.name, self.wait, self._library = name, checks.positive("wait", wait), LIBRARIES[name]
         self.address = address or os.environ.get(self._library.setting) or None
         if self.address and workers is not None:
-            raise ParameterError(
-                f"the cluster at an address has its own workers; leave {option('threads')} out.", parameter="threads"
-            )
+            text = f"the cluster at an address has its own workers; leave {option('threads')} out."
+            raise ParameterError(text, parameter="threads")
         self._own_workers = checks.threads(workers)
         self._futures: dict[int, Future[Any]] = {}
         self._numbers, self._lock, self._sending = count(), threading.Lock(), threading.Lock()

@@ -90,10 +90,9 @@ def design_of(log: ContextLog, *, intercept: bool, disjoint: bool) -> Design:
     if not disjoint and _has_equal_offers(log):
         doubts = [notice.text for notice in log.reading if notice.code == "rows-as-rounds"]
         own = f"take a model with parameters for each arm: disjoint=true in {option('rule')}."
-        raise NotIdentifiable(
-            "in every round all offers have the same features: a shared model gives them all the same value.",
-            remedy=" ".join((*doubts, f"If each row is a round, {own}")) if doubts else capitalise(own),
-        )
+        text = "in every round all offers have the same features: a shared model gives them all the same value."
+        remedy = " ".join((*doubts, f"If each row is a round, {own}")) if doubts else capitalise(own)
+        raise NotIdentifiable(text, remedy=remedy)
     named = [*log.feature_names, *([INTERCEPT] if intercept else [])]
     arms: tuple[str | None, ...] = log.arms if disjoint else (None,)
     vectors = log.features

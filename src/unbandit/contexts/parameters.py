@@ -53,19 +53,16 @@ def fit_strength(
     ]
     record, rough = max(candidates, key=lambda candidate: candidate[1].max() - candidate[0].reluctance)
     if not np.isfinite(rough).any():
-        raise NotIdentifiable(
-            f"No value of {name} explains the first choices of the log with these features.",
-            remedy=f"Check the rule, and that no feature is missing, or give {name} a value to see where.",
-        )
+        text = f"No value of {name} explains the first choices of the log with these features."
+        remedy = f"Check the rule, and that no feature is missing, or give {name} a value to see where."
+        raise NotIdentifiable(text, remedy=remedy)
     counts = np.flatnonzero(rough > rough.max() - COUNTS)
     first, last = int(counts[0]), int(counts[-1])
     open_above = last == grid.size - 1 and record.kind != GREEDY
     if first == 0 or open_above:
         end = "small" if first == 0 else "large"
-        raise NotIdentifiable(
-            f"The log does not show {name}: however {end} it is, the choices are about as probable.",
-            remedy=f"Give {name} a value.",
-        )
+        text = f"The log does not show {name}: however {end} it is, the choices are about as probable."
+        raise NotIdentifiable(text, remedy=f"Give {name} a value.")
     nodes = np.exp(np.linspace(math.log(grid[first - 1]), math.log(grid[min(last + 1, grid.size - 1)]), NODES))
     share = max(particles // 4, FEWEST)
     found, approximations = [], []
@@ -74,10 +71,9 @@ def fit_strength(
         found.append(run_clouds(approximations[-1], particles=share, clouds=clouds, seed=seed, threads=threads))
     evidences = np.array([each.log_evidence[0] if not any(each.died) else -math.inf for each in found])
     if not np.isfinite(evidences).any():
-        raise NotIdentifiable(
-            f"No particle explains the log with these features, whatever {name} is.",
-            remedy=f"Check the rule, and that no feature is missing, or give {name} a value to see where.",
-        )
+        text = f"No particle explains the log with these features, whatever {name} is."
+        remedy = f"Check the rule, and that no feature is missing, or give {name} a value to see where."
+        raise NotIdentifiable(text, remedy=remedy)
     weights = np.exp(evidences - evidences.max())
     weights /= weights.sum()
     best = int(evidences.argmax())

@@ -340,9 +340,8 @@ def _narrow_prior(prior: float, wider: float, tuning: str) -> Notice:
 def _refuse(log: ContextLog) -> None:
     """Refuse several demonstrations."""
     if len(log) > 1:
-        raise ParameterError(
-            f"the log has {len(log)} demonstrations.", parameter="log", count=len(log), remedy="Take one with select."
-        )
+        text = f"the log has {len(log)} demonstrations."
+        raise ParameterError(text, parameter="log", count=len(log), remedy="Take one with select.")
 
 
 def dense(design: Design) -> NDArray[np.float64]:

@@ -59,10 +59,8 @@ def shrinking_gap(horizon: float, beta: float) -> Instance:
         )
     gap = rounds**-exponent
     if 1.0 - gap == 1.0:
-        raise ParameterError(
-            f"expected a gap that a mean near 1 can show; got {gap:.3g} at horizon {rounds:g}. Take a smaller beta.",
-            parameter="beta",
-        )
+        text = f"expected a gap that a mean near 1 can show; got {gap:.3g} at horizon {rounds:g}. Take a smaller beta."
+        raise ParameterError(text, parameter="beta")
     return Instance([1.0, 1.0 - gap], Gaussian(1.0), name="shrinking-gap")
 
 

@@ -141,12 +141,9 @@ class Demonstrator(Rule, ABC):
         """Return the rule as it plays an instance; refuse rewards that it cannot take."""
         checked_instance(instance)
         if self.bernoulli_only and not isinstance(instance.noise, Bernoulli):
-            raise ParameterError(
-                f"expected Bernoulli rewards, for which {self} is made; got {instance.noise}.",
-                owner=self.name,
-                value=instance.noise,
-                remedy="Give the instance noise=Bernoulli(), or take another rule.",
-            )
+            text = f"expected Bernoulli rewards, for which {self} is made; got {instance.noise}."
+            remedy = "Give the instance noise=Bernoulli(), or take another rule."
+            raise ParameterError(text, owner=self.name, value=instance.noise, remedy=remedy)
         return self.for_arms(len(instance))
 
     def demonstrate(
@@ -298,11 +295,8 @@ class Demonstrator(Rule, ABC):
         played = horizon if length is None else min(checks.whole("length", length), horizon)
         checks.one_of("draw", draw, get_args(Draw))
         if draw == "needed" and isinstance(device, str) and device == "cuda":
-            raise ParameterError(
-                f'"needed" expects {option("device", "cpu")}; got "cuda".',
-                parameter="draw",
-                remedy="Leave one of the two out.",
-            )
+            text = f'"needed" expects {option("device", "cpu")}; got "cuda".'
+            raise ParameterError(text, parameter="draw", remedy="Leave one of the two out.")
         bandit, gathered = laid_out(instance, played, seed, placed), rule._empty_evidence(runs, len(instance))
         if checked_device(device) == "cuda":
             with within_memory():
@@ -376,11 +370,9 @@ class Demonstrator(Rule, ABC):
         raise self._cannot_skip(self.name)
 
     def _cannot_skip(self, description: str) -> ParameterError:
-        return ParameterError(
-            f'"needed" expects Gaussian rewards and UCB as in the paper; got {description}.',
-            parameter="draw",
-            remedy=f"Leave it out: {option('draw', 'every')} is for all rules.",
-        )
+        text = f'"needed" expects Gaussian rewards and UCB as in the paper; got {description}.'
+        remedy = f"Leave it out: {option('draw', 'every')} is for all rules."
+        return ParameterError(text, parameter="draw", remedy=remedy)
 
     @abstractmethod
     def parameters(self, horizon: int) -> Any:

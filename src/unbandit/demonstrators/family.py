@@ -59,17 +59,12 @@ class RuleFamily:
 
     def __post_init__(self) -> None:
         if self.kind.unfit:
-            raise NotIdentifiable(
-                f"its numbers cannot be fitted: {self.kind.unfit}.",
-                owner=self.kind.name,
-                remedy=f"Give them a value, or {option('scale', 'unknown')} for ratios.",
-            )
+            text = f"its numbers cannot be fitted: {self.kind.unfit}."
+            remedy = f"Give them a value, or {option('scale', 'unknown')} for ratios."
+            raise NotIdentifiable(text, owner=self.kind.name, remedy=remedy)
         if not self.free:
-            raise ParameterError(
-                "expected a rule with a number that can be fitted; it has none.",
-                owner=self.kind.name,
-                remedy="Leave fit out.",
-            )
+            text = "expected a rule with a number that can be fitted; it has none."
+            raise ParameterError(text, owner=self.kind.name, remedy="Leave fit out.")
         for name in self.free:
             field = self.kind.model_fields.get(name)
             if field is None or name in (*WHOLE, *AVERAGED):
@@ -126,9 +121,6 @@ def limits_of(kind: Any, name: str) -> tuple[float | None, float | None]:
 
 def refusal_of(family: RuleFamily, parameter: str | None = None) -> ParameterError:
     """Say that a rule whose numbers are to be fitted cannot be used here."""
-    return ParameterError(
-        f"expected a rule whose numbers are all known; got {family}.",
-        parameter=parameter,
-        value=str(family),
-        remedy=f"Give {family.title} a value: estimate and posterior fit it from a log, and say the rule with it.",
-    )
+    text = f"expected a rule whose numbers are all known; got {family}."
+    remedy = f"Give {family.title} a value: estimate and posterior fit it from a log, and say the rule with it."
+    return ParameterError(text, parameter=parameter, value=str(family), remedy=remedy)

@@ -310,21 +310,14 @@ def _refusal(rule: type[Rule], error: ValidationError) -> ParameterError:
     if first["type"] == "extra_forbidden":
         unknown = {str(each["loc"][0]): each["input"] for each in error.errors() if each["type"] == "extra_forbidden"}
         said = [rule.called[name].said(name, value) for name, value in unknown.items() if name in rule.called]
-        return ParameterError(
-            f"expected parameters among {', '.join(rule.model_fields)}; got {listed(list(unknown))}.",
-            owner=rule.name,
-            value=field,
-            remedy=" ".join(said) or checks.did_you_mean(field, rule.model_fields),
-        )
+        text = f"expected parameters among {', '.join(rule.model_fields)}; got {listed(list(unknown))}."
+        remedy = " ".join(said) or checks.did_you_mean(field, rule.model_fields)
+        return ParameterError(text, owner=rule.name, value=field, remedy=remedy)
     message = first["msg"].removeprefix("Value error, ")
     if field is None:
         return ParameterError(message, owner=rule.name)
     message = "expected a number" if "parsing" in first["type"] else message.replace("Input should be", "expected")
     meaning = rule.model_fields[field].description if field in rule.model_fields else None
-    return ParameterError(
-        f"{message}; got {checks.brief(first['input'])}.",
-        owner=rule.name,
-        parameter=field,
-        value=first["input"],
-        remedy=f"It is the {meaning}." if meaning else None,
-    )
+    text = f"{message}; got {checks.brief(first['input'])}."
+    remedy = f"It is the {meaning}." if meaning else None
+    return ParameterError(text, owner=rule.name, parameter=field, value=first["input"], remedy=remedy)

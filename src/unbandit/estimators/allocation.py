@@ -94,10 +94,9 @@ def refuse_even(request: Request, *, pool: bool = False) -> Marks:
     even = could_be_even(pulls, initial, batch, together=pool)
     if not even.all():
         return np.zeros(len(pulls), np.bool_) if pool else even
-    raise NotIdentifiable(
-        f"{_evenly(pulls)}: such counts do not show which arm is better. {_scatter(pulls, batch)}",
-        remedy="Needed is a log with one row per round, or the counts of a longer run of a rule that follows rewards.",
-    )
+    text = f"{_evenly(pulls)}: such counts do not show which arm is better. {_scatter(pulls, batch)}"
+    remedy = "Needed is a log with one row per round, or the counts of a longer run of a rule that follows rewards."
+    raise NotIdentifiable(text, remedy=remedy)
 
 
 def _evenly(pulls: Counts) -> str:

@@ -357,13 +357,12 @@ def posterior(
     if pool:
         check_pool(record)
     elif len(record) > 1:
-        raise ParameterError(
-            f"the log has {len(record)} demonstrations.",
-            parameter="pool",
-            count=len(record),
-            remedy=f"Give {option('pool', True)} if they are of one instance, or choose one of them, as in "
-            f"{option('demonstration', record.demonstrations[0])}.",
+        text = f"the log has {len(record)} demonstrations."
+        remedy = (
+            f"Give {option('pool', True)} if they are of one instance, or choose one of them, as in "
+            f"{option('demonstration', record.demonstrations[0])}."
         )
+        raise ParameterError(text, parameter="pool", count=len(record), remedy=remedy)
     noise, warnings = reward_noise(fitted, sigma, bernoulli)
     known = known_mean(best_mean, anchor, record.arms)
     there = None if availability is None else told_availability(record, availability)

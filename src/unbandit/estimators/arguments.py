@@ -132,10 +132,8 @@ def asked_record(
     if is_thinned(record):
         _check_thinned(record, rule)
     if is_partial(record) and rule.is_late:
-        raise NotIdentifiable(
-            f"{rule.name}: the log begins in mid-run, and which rewards a rule with a delay knew then is not shown.",
-            remedy="Give the whole run.",
-        )
+        text = f"{rule.name}: the log begins in mid-run, and which rewards a rule with a delay knew then is not shown."
+        raise NotIdentifiable(text, remedy="Give the whole run.")
     is_simulated = shows_part(record) and method == "bootstrap" and not isinstance(rule, RandomisedRule)
     if shows_part(record) and is_inferred:
         _check_inferred(record, rule)
@@ -162,10 +160,8 @@ def _check_thinned(record: ThinnedLog, rule: Demonstrator) -> None:
             remedy=f"Give {wanted}.",
         )
     if isinstance(rule, RecentIndexRule):
-        raise NotIdentifiable(
-            f"{rule.name}: the log misses rounds, and a rule that forgets is read round by round.",
-            remedy="Give the whole run.",
-        )
+        text = f"{rule.name}: the log misses rounds, and a rule that forgets is read round by round."
+        raise NotIdentifiable(text, remedy="Give the whole run.")
     seen, total = int(record.rows.lengths.sum()), int(record.lengths.sum())
     if record.kept is None and total > 2 * seen:
         raise LogError(
@@ -199,10 +195,9 @@ def told_availability(record: Record, given: Availability | AvailabilityTable) -
         )
     if not isinstance(record, ActionLog) or not record.ordered:
         what = "counts have no rounds" if not record.ordered else "its rounds are needed from the first on, in memory"
-        raise NotIdentifiable(
-            f"{option('availability')}: expected a whole log with one row per round; {what}.",
-            remedy="Read the log whole: a log that is scanned or followed does not keep its rounds.",
-        )
+        text = f"{option('availability')}: expected a whole log with one row per round; {what}."
+        remedy = "Read the log whole: a log that is scanned or followed does not keep its rounds."
+        raise NotIdentifiable(text, remedy=remedy)
     found = availability_of(given, record.arms, record.times if len(record) == 1 else None)
     found.check_log(record)
     return found
@@ -243,24 +238,15 @@ def usable_method(method: Method | None, log: Record, rule: Demonstrator, pool: 
         return "posterior" if isinstance(rule, RandomisedRule) else "switching" if pool else "bracket"
     checks.one_of("method", method, get_args(Method))
     if method == "bracket" and pool:
-        raise ParameterError(
-            "bracket makes the error of each demonstration small by a bias that does not average out.",
-            parameter="method",
-            value=method,
-            remedy=f"Leave it out, or use {option('method', 'switching')}, where demonstrations are pooled.",
-        )
+        text = "bracket makes the error of each demonstration small by a bias that does not average out."
+        remedy = f"Leave it out, or use {option('method', 'switching')}, where demonstrations are pooled."
+        raise ParameterError(text, parameter="method", value=method, remedy=remedy)
     if method == "bootstrap" and isinstance(rule, RecentIndexRule):
-        raise NotIdentifiable(
-            f"{rule.name}: the bootstrap counts its simulations, and a rule that forgets is read round by round.",
-            remedy=f"Use {option('method', 'bracket')}, whose intervals need no simulations.",
-        )
+        text = f"{rule.name}: the bootstrap counts its simulations, and a rule that forgets is read round by round."
+        raise NotIdentifiable(text, remedy=f"Use {option('method', 'bracket')}, whose intervals need no simulations.")
     if method in IN_ORDER and not log.ordered:
-        raise ParameterError(
-            f"{method} needs the order of the rounds, and this log holds pull counts.",
-            parameter="method",
-            value=method,
-            remedy=f"Use {option('method', 'counts')}.",
-        )
+        text = f"{method} needs the order of the rounds, and this log holds pull counts."
+        raise ParameterError(text, parameter="method", value=method, remedy=f"Use {option('method', 'counts')}.")
     return method
 
 
@@ -338,10 +324,8 @@ def check_choices(
             f"method {method} plays the rule, so it needs the width's scale; use another.", parameter="scale"
         )
     if method == "bootstrap" and pool:
-        raise ParameterError(
-            "the bootstrap reads every demonstration by itself; leave it out, or pool by another method.",
-            parameter="pool",
-        )
+        text = "the bootstrap reads every demonstration by itself; leave it out, or pool by another method."
+        raise ParameterError(text, parameter="pool")
 
 
 def check_pool(record: Record) -> None:
@@ -459,8 +443,6 @@ def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:
     horizon = checks.whole("horizon", horizon, most=2**63 - 1)
     longest = int(lengths.max())
     if horizon < longest:
-        raise LogError(
-            f"the log has {counted(longest, 'round')}, more than the horizon {horizon}.",
-            remedy=f"Give the demonstrator's own {option('horizon')}, or leave it out.",
-        )
+        text = f"the log has {counted(longest, 'round')}, more than the horizon {horizon}."
+        raise LogError(text, remedy=f"Give the demonstrator's own {option('horizon')}, or leave it out.")
     return np.broadcast_to(np.int64(horizon), lengths.shape)

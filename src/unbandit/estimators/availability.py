@@ -40,10 +40,8 @@ def check_readable(rule: Demonstrator, method: Method, pool: bool) -> None:
     filtered = is_filtered(rule, method)
     if method not in IN_ORDER and not (filtered or method == "bootstrap"):
         other = "posterior" if isinstance(rule, RandomisedRule) else "bracket"
-        raise NotIdentifiable(
-            f"{rule.name}: method {method} does not know which arms were there in which rounds.",
-            remedy=f"Use {option('method', other)}.",
-        )
+        text = f"{rule.name}: method {method} does not know which arms were there in which rounds."
+        raise NotIdentifiable(text, remedy=f"Use {option('method', other)}.")
     if filtered:
         from unbandit.inference.steps import check_filtered
 

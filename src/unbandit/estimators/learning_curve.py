@@ -154,9 +154,8 @@ def _check(record: ActionLog, rule: Demonstrator, points: int, options: Mapping[
             text = "a learning curve begins with the first round, and no round may be missing; leave it out."
             raise ParameterError(text, parameter=name)
     if options.get("pool"):
-        raise ParameterError(
-            "demonstrations are followed one by one; leave it out, and name a demonstration.", parameter="pool"
-        )
+        text = "demonstrations are followed one by one; leave it out, and name a demonstration."
+        raise ParameterError(text, parameter="pool")
     if rule.reveals != "values":
         check_comparable(rule, "bracket")
     method = usable_method(options.get("method"), record, rule)

@@ -161,9 +161,8 @@ def bootstrapped_posterior(
     instead = f"Use {option('method', 'posterior')}."
     for which, means in enumerate(answer.numbers["mean"]):
         if np.isnan(means).any():
-            raise NotIdentifiable(
-                "An arm was never pulled, so there is no estimate of it to simulate at.", remedy=instead
-            )
+            text = "An arm was never pulled, so there is no estimate of it to simulate at."
+            raise NotIdentifiable(text, remedy=instead)
         if request.log.rewards is not None:
             raise NotIdentifiable("Some rewards are known, and simulated logs would have none.", remedy=instead)
         within = np.clip(means, 0, 1) if isinstance(request.noise, Bernoulli) else means

@@ -293,10 +293,8 @@ def _procedure_2(
     if not rule.shifts and assumed.anchor == NO_ARM:
         raise without_a_mean(rule, counts_only=method == "counts")
     if rule.is_late and tallies.looks is None:
-        raise NotIdentifiable(
-            f"{rule.name}: what a rule with a delay knew at its decisions is not in these counts.",
-            remedy="Give the rounds, or leave the delay out.",
-        )
+        text = f"{rule.name}: what a rule with a delay knew at its decisions is not in these counts."
+        raise NotIdentifiable(text, remedy="Give the rounds, or leave the delay out.")
     pulls, counts_only = _fixed(tallies.pulls), method == "counts"
     own, of_best, rounds = (pulls,) * 3 if counts_only else (_fixed(each) for each in tallies.at_switching)
     last = _fixed(np.empty((0, 0), np.int64) if counts_only or tallies.last is None else tallies.last)
@@ -333,10 +331,8 @@ def _procedure_1(
             first, failed = expected_tests(pulls, gone, rule.random_delay)
             failed, epochs = latest_test(rule.tests, failed), np.where(gone, np.maximum(first - 1, 0), epochs)
         if (gone & (failed == 0)).any():
-            raise NotIdentifiable(
-                f"{rule.name}: with a delay of {rule.delay} rounds an arm went before a reward of it was known.",
-                remedy="Check the delay.",
-            )
+            text = f"{rule.name}: with a delay of {rule.delay} rounds an arm went before a reward of it was known."
+            raise NotIdentifiable(text, remedy="Check the delay.")
         pulls = np.where(gone, failed, pulls)
         epochs = np.where(gone, np.minimum(epochs, failed - 1), epochs)
     before = epochs if rule._width_is_plain() else latest_test(rule.tests, epochs)

@@ -250,10 +250,8 @@ def check_stretches(
         raise ParameterError("stretches: expected a log with rounds; this one holds counts, which have no order.")
     if shows_part(record):
         what = "misses rounds" if is_thinned(record) else "begins in mid-run"
-        raise NotIdentifiable(
-            f"stretches: the log {what}, and drift is told from noise by simulations of whole runs.",
-            remedy=f"Leave {option('windows')} out.",
-        )
+        text = f"stretches: the log {what}, and drift is told from noise by simulations of whole runs."
+        raise NotIdentifiable(text, remedy=f"Leave {option('windows')} out.")
     assumed = rule.example if isinstance(rule, RuleFamily) else rule
     if not isinstance(assumed, IndexRule) or assumed.is_late:
         why, remedy = "this one does not show an arm's gap in each", f"Leave {option('windows')} out."

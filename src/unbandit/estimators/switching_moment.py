@@ -246,10 +246,8 @@ def _rounds(record: ActionLog, rule: Demonstrator | str, demonstration: object) 
     fitted = parse_rule(rule).for_arms(len(record.arms))
     check_comparable(fitted, "switching")
     if fitted.is_late:
-        raise NotIdentifiable(
-            f"{fitted.name}: with late rewards, as of {fitted}, an arm was last weighed before its last pull.",
-            remedy="There is no such moment to show.",
-        )
+        text = f"{fitted.name}: with late rewards, as of {fitted}, an arm was last weighed before its last pull."
+        raise NotIdentifiable(text, remedy="There is no such moment to show.")
     if not record.ordered:
         raise ParameterError("switching rounds: expected a log with rounds; this one holds counts, without order.")
     which = checks.position("demonstration", demonstration, record.demonstrations)

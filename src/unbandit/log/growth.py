@@ -255,15 +255,12 @@ class GrowingLog:
         """
         opening = rule.among(self._known_arms)[0]
         if arms > self._known_arms and (self._lengths[: self._count] > opening).any():
-            raise LogError(
-                "expected all arms in the opening, which a rule with a delay pulls in turn; got another one later.",
-                value=self.arm_column.coder.labels[self._known_arms],
-                remedy="List all arms at the beginning, or read the log whole.",
-            )
+            text = "expected all arms in the opening, which a rule with a delay pulls in turn; got another one later."
+            remedy = "List all arms at the beginning, or read the log whole."
+            raise LogError(text, value=self.arm_column.coder.labels[self._known_arms], remedy=remedy)
         if 8 * demonstrations * rule.memory > MOST_BYTES:
-            raise ParameterError(
+            text = (
                 f"expected a shorter delay or fewer demonstrations where a log is followed, since rounds are kept "
-                f"until their rewards are known; got {rule.delay:,} rounds of {demonstrations:,} demonstrations.",
-                parameter="delay",
-                remedy="Read the log whole.",
+                f"until their rewards are known; got {rule.delay:,} rounds of {demonstrations:,} demonstrations."
             )
+            raise ParameterError(text, parameter="delay", remedy="Read the log whole.")

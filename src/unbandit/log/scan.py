@@ -302,12 +302,11 @@ class ScannedLog(Tabular):
         rule.check_fixed()
         read, codes, longest = self._read, np.argsort(self._read.order), int(self.lengths.max())
         if 8 * len(self) * min(rule.memory, longest) > MOST_RECENT_BYTES:
-            raise ParameterError(
+            text = (
                 f"expected a shorter delay or fewer demonstrations where a log is scanned, since rounds are kept until "
-                f"their rewards are known; got {rule.delay:,} rounds of {len(self):,} demonstrations.",
-                parameter="delay",
-                remedy="Read the log whole.",
+                f"their rewards are known; got {rule.delay:,} rounds of {len(self):,} demonstrations."
             )
+            raise ParameterError(text, parameter="delay", remedy="Read the log whole.")
         counted = Tallies(read.tallies.pulls[:, codes], last=read.tallies.last[:, codes])
         best = read.order[read.tallies.pulls.argmax(axis=1)]
         looks = looks_at(self._rows(), counted, best, longest, rule)

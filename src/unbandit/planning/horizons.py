@@ -82,11 +82,8 @@ def plan(
     runs, seed = checks.whole("runs", runs, 2), checks.seed(seed)
     checks.function("progress", progress)
     if longest < 16 * len(faced):
-        raise ParameterError(
-            f"expected {16 * len(faced)} rounds or more, 16 for each of the {len(faced)} arms; got {longest}.",
-            parameter="longest",
-            value=longest,
-        )
+        text = f"expected {16 * len(faced)} rounds or more, 16 for each of the {len(faced)} arms; got {longest}."
+        raise ParameterError(text, parameter="longest", value=longest)
     if points < 3:
         raise ParameterError(f"expected three horizons or more; got {points}.", parameter="points", value=points)
     check_comparable(assumed, "bracket")

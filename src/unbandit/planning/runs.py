@@ -66,10 +66,8 @@ def typical_run(instance: Instance, rule: Demonstrator, horizon: float) -> Typic
     """Return the typical run of an index or elimination rule."""
     played = rule.for_arms(len(instance))
     if played.is_late:
-        raise NotIdentifiable(
-            f"{rule.name}: no equation gives the typical run of a rule whose rewards are late, as of {played}.",
-            remedy="Leave the delay out, or simulate the rule.",
-        )
+        text = f"{rule.name}: no equation gives the typical run of a rule whose rewards are late, as of {played}."
+        raise NotIdentifiable(text, remedy="Leave the delay out, or simulate the rule.")
     if isinstance(played, EliminationRule):
         counts = _eliminated(instance, played, horizon)
     elif isinstance(played, IndexRule):

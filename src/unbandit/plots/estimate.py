@@ -265,9 +265,8 @@ def errors(
         and (row.interval(quantity) != (None, None) or (row.verdict != "best" and row.value(quantity) is not None))
     ]
     if not ranked:
-        raise ParameterError(
-            "expected the true value of some arm that has an estimate or a bound; got none.", parameter="truth"
-        )
+        text = "expected the true value of some arm that has an estimate or a bound; got none."
+        raise ParameterError(text, parameter="truth")
     rows = ArmRows.of(ranked, quantity, unit)
     true = unit * parts.true_values(truth, rows.arms)
     rows = replace(rows, point=rows.point - true, low=rows.low - true, high=rows.high - true)

@@ -255,9 +255,8 @@ def _mark(codes: NDArray[Any], arm: int, switch: int, edges: NDArray[np.int64], 
 def _rounds_of(log: ActionLog, demonstration: object, figure: str) -> tuple[int, NDArray[Any], NDArray[np.int64]]:
     """Return the position of a demonstration, its rounds and its pulls; refuse a log without rounds."""
     if not log.ordered:
-        raise ParameterError(
-            "expected a log with rounds; this one holds counts, which have no order.", parameter=figure
-        )
+        text = "expected a log with rounds; this one holds counts, which have no order."
+        raise ParameterError(text, parameter=figure)
     which = position("demonstration", demonstration, log.demonstrations)
     codes = log.demonstration(which)
     if codes.size == 0:

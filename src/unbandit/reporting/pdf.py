@@ -44,11 +44,9 @@ def find_browser() -> str:
     """Return an installed browser, or say what to install."""
     if browser := installed_browser():
         return browser
-    raise ParameterError(
-        "expected an installed browser that can print (Chromium, Chrome or Edge), and found none.",
-        parameter="pdf",
-        remedy="Install one, for example with apt install chromium, or print the HTML report from any browser.",
-    )
+    text = "expected an installed browser that can print (Chromium, Chrome or Edge), and found none."
+    remedy = "Install one, for example with apt install chromium, or print the HTML report from any browser."
+    raise ParameterError(text, parameter="pdf", remedy=remedy)
 
 
 def write_pdf(html: str, path: str | os.PathLike[str], seconds: float = 120, *, paper: str = "A4") -> None:
@@ -68,10 +66,8 @@ def write_pdf(html: str, path: str | os.PathLike[str], seconds: float = 120, *, 
             output = _print(browser, page, printed, Path(folder), seconds, sandbox=False)
         if not printed.is_file():
             reason = output.strip().splitlines()[-1][:200] if output.strip() else "it said nothing"
-            raise OutputError(
-                f"{os.fspath(path)}: could not be printed by {browser} ({reason}).",
-                remedy="Open the HTML report in a browser and print it there.",
-            )
+            text = f"{os.fspath(path)}: could not be printed by {browser} ({reason})."
+            raise OutputError(text, remedy="Open the HTML report in a browser and print it there.")
         shutil.copyfile(printed, temporary)
 
 

@@ -69,9 +69,8 @@ class InstanceTable(BaseModel):
         if self.dataset == SHRINKING_GAP:
             return self._shrinking_gap()
         if self.beta is not None:
-            raise ParameterError(
-                f'expected only with dataset = "{SHRINKING_GAP}".', parameter="beta", remedy="Leave it out."
-            )
+            text = f'expected only with dataset = "{SHRINKING_GAP}".'
+            raise ParameterError(text, parameter="beta", remedy="Leave it out.")
         if self.means is not None:
             return self._from_means(self.means)
         if self.sigma is not None or self.bernoulli:
@@ -90,13 +89,11 @@ class InstanceTable(BaseModel):
 
     def _shrinking_gap(self) -> Family:
         if self.beta is None:
-            raise ParameterError(
-                f"expected with {SHRINKING_GAP}, as in beta = 0.05; there is none.", parameter="beta", remedy="Add it."
-            )
+            text = f"expected with {SHRINKING_GAP}, as in beta = 0.05; there is none."
+            raise ParameterError(text, parameter="beta", remedy="Add it.")
         if self.arms is not None or self.name is not None:
-            raise ParameterError(
-                f"{SHRINKING_GAP} has two arms and its own name; leave them out.", parameter="arms, name"
-            )
+            text = f"{SHRINKING_GAP} has two arms and its own name; leave them out."
+            raise ParameterError(text, parameter="arms, name")
         if self.sigma is not None:
             raise ParameterError(f"{SHRINKING_GAP} has its own noise; leave it out.", parameter="sigma")
         return ShrinkingGap(self.beta, self.bernoulli)
@@ -131,9 +128,8 @@ def _parsed(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise DescriptionError(f"expected a TOML file; it could not be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise DescriptionError(
-            "expected a TOML file; got bytes that are not UTF-8.", remedy="Save it as UTF-8."
-        ) from None
+        text = "expected a TOML file; got bytes that are not UTF-8."
+        raise DescriptionError(text, remedy="Save it as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
         raise DescriptionError(f"expected a TOML file; got a mistake in it: {error}.") from None
     except RecursionError:
@@ -213,6 +209,5 @@ def _checked(model: type[Table], given: dict[str, Any], table: str | None = None
     value = given[key]
     single = key == "instances" and isinstance(value, dict)
     brackets = "Write [[instances]], with two brackets." if single else None
-    raise DescriptionError(
-        f"{expected}; got {checks.brief(value)}.", remedy=brackets, table=table, key=key, value=value
-    )
+    text = f"{expected}; got {checks.brief(value)}."
+    raise DescriptionError(text, remedy=brackets, table=table, key=key, value=value)

@@ -92,10 +92,8 @@ def run(
     checks.function("say", say)
     place, tasks, progress = ResultsFolder(folder, study), study.tasks, progress or Progress()
     if isinstance(chosen, Cluster) and place.storage.only_this_process:
-        raise ParameterError(
-            f"{place.path}: expected a folder that the cluster's workers see; got one in the memory of this process.",
-            remedy="Use a folder on shared or object storage.",
-        )
+        text = f"{place.path}: expected a folder that the cluster's workers see; got one in the memory of this process."
+        raise ParameterError(text, remedy="Use a folder on shared or object storage.")
     with ExitStack() as stack:
         unfinished = len(place.finished()) < len(tasks)  # a refusal changes nothing
         if unfinished and not isinstance(chosen, Cluster):

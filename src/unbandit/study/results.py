@@ -196,9 +196,8 @@ class ResultsFolder:
                 f"{self.path}: it was made by unbandit {version}, and this version cannot continue it. {ANOTHER_FOLDER}"
             )
         if schema != asked["schema"]:
-            raise ResumeError(
-                f'{file}: expected a study with schema "{asked["schema"]}"; got {schema!r}. {ANOTHER_FOLDER}'
-            )
+            text = f'{file}: expected a study with schema "{asked["schema"]}"; got {schema!r}. {ANOTHER_FOLDER}'
+            raise ResumeError(text)
         changed = differences(saved, asked)
         if changed:
             raise ResumeError(f"{self.path}: it has another study ({'; '.join(changed)}). {ANOTHER_FOLDER}")

@@ -174,9 +174,8 @@ class RemoteStorage:
                 except FileNotFoundError:  # another run of the study has finished and removed our temporary file
                     self._write(self._full(name), data)
         except OSError as error:
-            raise OutputError(
-                f"{self.where(name)}: could not be written: {error.strerror or error}. Nothing was changed."
-            ) from error
+            text = f"{self.where(name)}: could not be written: {error.strerror or error}. Nothing was changed."
+            raise OutputError(text) from error
 
     def _write(self, target: str, data: bytes) -> None:
         if not self._renames:
