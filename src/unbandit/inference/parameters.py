@@ -66,7 +66,7 @@ BINS = 31  # of a density, in which its ends are looked at
 MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is said not to show a number
 PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
 FILTERS = 2  # such clouds that filter under each value near the top
-UNCLEAR, FEW_CLOSE = 0.5, 300  # deviation from which on simulations show nothing, and pulls that are then predicted
+UNCLEAR = 0.5  # deviation of a number's logarithm from which on simulations show nothing
 FEWEST_CLOSE = 5  # pulls per arm beside the most-pulled one, below which a long log shows nothing
 FAR = 4.0  # deviations to which a density that is normal is laid out
 MORE, AGREE = 4, 2.0  # times as many particles under a setting where clouds differ by more nats
@@ -237,11 +237,8 @@ def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Nu
     return evidence_density(xs, values, _error(evidence, xs))
 
 
-def _by_simulations(evidence: _Evidence, axis: Axis) -> tuple[Numbers, Numbers] | None:
-    """Return places and how probable they are, by simulation of each demonstration (`inference.simulations`).
-
-    None where simulations do not show the number, and so few decisions were close that predicting these may show it.
-    """
+def _by_simulations(evidence: _Evidence, axis: Axis) -> tuple[Numbers, Numbers]:
+    """Return places and how probable they are, by simulation of each demonstration (`inference.simulations`)."""
     log, done, every = evidence.log, 0, SIMULATIONS * len(evidence.horizons)
     others = int(log.pulls.sum() - log.pulls.max(axis=1).sum())
     if others < FEWEST_CLOSE * log.pulls.size:
@@ -271,9 +268,7 @@ def _by_simulations(evidence: _Evidence, axis: Axis) -> tuple[Numbers, Numbers] 
         raise _unexplained(evidence.family) from None
     known = [each for each in found if each is not None and each.deviation < UNCLEAR]
     if len(known) < len(found):
-        if others > FEW_CLOSE:
-            raise _unclear(evidence.family)
-        return None
+        raise _unclear(evidence.family)
     precision = np.array([each.deviation**-2 for each in known])
     centre, deviation = precision @ [each.centre for each in known] / precision.sum(), precision.sum() ** -0.5
     places = np.clip(centre + deviation * np.linspace(-FAR, FAR, DENSE), axis.low, axis.high)
