@@ -16,7 +16,7 @@ from unbandit.paper.figure import PROCEDURES, PaperFigure, Results, Size
 from unbandit.paper.panels import LINES, Series, draw_series, log_log, named_guide, panels
 from unbandit.plots import INK
 from unbandit.study import Study, spaced
-from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.curves import Curve
 from unbandit.study.monte_carlo import computed
 
 ALPHA = 0.25
@@ -40,19 +40,6 @@ class Battery(PaperFigure):
     name = "battery"
     title = "Battery lifetimes: twenty charging protocols"
     section = "Figure 5 of the paper, panel (a)"
-    caption = (
-        "UCB (alpha 0.25, width 5 sigma) looks for the longest-lived of twenty charging protocols of the high "
-        "regime, one from each of twenty equal ranges of lifetime. Shown is the mean squared error of the lifetime, as "
-        "a share of 1,208 cycles, that its choices reveal for three protocols: those that a shuffle of the nineteen "
-        "suboptimal ones (seed 1) puts first. A protocol is named by its first three charging rates. The horizons are "
-        "ours, as the paper does not give its own. Bands are one standard error; a point is hollow where fewer than "
-        f"{ENOUGH:.0%} of the runs have an estimate. Theory's slope is −alpha (upper thin line), once each protocol's "
-        "gap decides how often it is tried; while all protocols still share the rounds, it is −1 (lower thin line)."
-    )
-    alt = (
-        "Three curves on logarithmic axes, one a protocol: the mean squared error of the normalised lifetime against "
-        "horizons from 1,000 to 10,000 rounds, with two thin lines of theory's slopes."
-    )
 
     def studies(self, size: Size) -> dict[str, Study]:
         instance = twenty("high")
@@ -87,21 +74,6 @@ class BatteryRegimes(PaperFigure):
     name = "battery-regimes"
     title = "Battery lifetimes: the same protocol in two regimes"
     section = "Figure 5 of the paper, panel (b), and Figure 9, panels (a) to (d)"
-    caption = (
-        "(a) Lifetimes of the twenty protocols of the battery figure in both regimes, as shares of 1,208 cycles, in "
-        "the order of the high regime. Rings mark four of them: the one whose lifetimes in the two regimes differ "
-        "least, the best of the high regime, and two that a shuffle of the others (seed 1) puts first. Had the first "
-        "one been the best of the four in either regime, the next in line would have taken its place. The choice of "
-        "the four and the horizons are ours. (b) and (c) All 224 lifetimes in each regime, in cycles. (d) UCB (alpha "
-        "0.25, width 5 sigma) searches among the four: the mean squared error of the protocol marked as followed. "
-        f"Bands are one standard error; a point is hollow where fewer than {ENOUGH:.0%} of the runs have an estimate; "
-        "the thin lines have theory's slope −alpha, and the slope −1 of rounds that all protocols still share."
-    )
-    alt = (
-        "Four panels: the lifetimes of twenty protocols as points, one colour a regime, four of them ringed; a "
-        "histogram of all 224 lifetimes for each regime; and the followed protocol's mean squared error against the "
-        "horizon, one curve a regime."
-    )
 
     def studies(self, size: Size) -> dict[str, Study]:
         numbers = [battery().arms.index(arm) for arm in four_protocols()]

@@ -94,17 +94,6 @@ class LinearLearnersFigure(PaperFigure):
     title = "Learners with features: exploration, regret and error"
     section = "not in the paper: its question for learners with features"
     beyond = True
-    caption = (
-        f"LinUCB and linear Thompson sampling among {ARMS} arms with {FEATURES} features, {HORIZON} rounds; rewards "
-        f"are hidden, with noise of deviation {SIGMA}, and coefficients are drawn from N(0, 1). (a) Mean regret and "
-        "(b) mean squared error of the coefficients against the strength of exploration, α or v; (c) the same errors "
-        "against the regret; (d) the angle between the coefficients and their estimate. Bands are one standard error; "
-        "the thin line has the slope −1. Every strength has the same coefficients and contexts."
-    )
-    alt = (
-        "Four panels on logarithmic axes, one curve for LinUCB and one for linear Thompson sampling: regret, squared "
-        "error and angle against the strength of exploration, and squared error against regret."
-    )
 
     def learners(self, results: Results) -> tuple[Learners, Learners]:
         """Return both rules with their runs, played once."""

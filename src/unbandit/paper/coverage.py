@@ -44,21 +44,6 @@ class Coverage(PaperFigure):
     title = "Coverage of the 95% intervals, everywhere"
     section = "not in the paper, which gives no intervals"
     full_only = True
-    caption = (
-        "How often the 95% interval of a gap holds the true one, against the horizon; a panel for each study behind "
-        "another figure, with the names of both. Lines with markers count every interval that was given, whatever the "
-        "arm: also that of the best arm, whose true gap is 0, in runs that took another for the best. Thin lines in "
-        "colour are of single arms, those that the figure plots, in the colour of their line with markers or, where "
-        "there is one such line only, in colours of their own; pale ones are of the other suboptimal arms, where there "
-        f"are up to {MOST_SINGLE_ARMS}. A single arm has no interval in the runs that took it for the best. Bars are "
-        "one standard error; the dashed line is the nominal 95%, the grey band 93% to 97%; markers are hollow, and "
-        f"thin lines are not drawn, where fewer than {ENOUGH:.0%} of the intervals that the runs could give were "
-        "given, so that those given are a selection."
-    )
-    alt = (
-        "A small panel for each study: the share of 95% intervals that hold the true gap against the horizon, one line "
-        "with markers for each instance and rule, thin lines for single arms, and a grey band from 93% to 97%."
-    )
 
     def studies(self, size: Size) -> dict[str, Study]:
         """Ask for the studies of all other figures, under the names of both."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -17,6 +20,7 @@ from unbandit.devices import Device
 from unbandit.errors import ParameterError
 from unbandit.paper.claims import Claim
 from unbandit.paper.panels import Series
+from unbandit.study.curves import ENOUGH
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,6 +39,11 @@ PROCEDURES: Final = "switching"  # the method that is exactly the paper's Proced
 
 FILES = ("simulations", "battery", "battery_landscape", "gene", "sketches", "coverage", "contexts")
 """The modules that define figures, each in a tuple `FIGURES`."""
+
+TEXTS: dict[str, dict[str, str]] = tomllib.loads(
+    resources.files("unbandit.paper").joinpath("captions.toml").read_text("utf-8")
+)
+"""Caption and description of figures, by the figure's name."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +120,16 @@ class PaperFigure(ABC):
     name: str  # the figure's name on the command line and in file names
     title: str  # its heading on the page
     section: str  # which figure of the paper it is, in words
-    caption: str  # what is shown, in our own words
+    caption: str  # what is shown, in our own words; by default from `captions.toml`, as is the next
     alt: str = ""  # what the figure looks like, for readers who cannot see it; if empty, the caption
     needs_rows: bool = False  # whether its studies' rows are read, and not only their sums: a GPU then keeps them
     full_only: bool = False  # whether it is made with `--full` only, or when asked for by name
     beyond: bool = False  # the same with `--beyond`: a question that the paper does not ask
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, text in TEXTS.get(cls.__dict__.get("name", ""), {}).items():
+            setattr(cls, name, text.format_map({"ENOUGH": ENOUGH} | vars(sys.modules[cls.__module__])))
 
     def studies(self, size: Size) -> dict[str, Study]:
         """Return the studies that the figure needs, by name; none by default."""

@@ -15,7 +15,7 @@ from unbandit.paper.claims import Claim, error_falls, mean_ratio, number, used
 from unbandit.paper.figure import PROCEDURES, PaperFigure, Results, Size
 from unbandit.paper.panels import LINES, Series, draw_series, guide, log_log, named_guide, panels
 from unbandit.study import Study, spaced
-from unbandit.study.curves import ENOUGH, Curve
+from unbandit.study.curves import Curve
 from unbandit.study.monte_carlo import Measured, Share, measured, share
 
 ALPHA = 0.25
@@ -40,19 +40,6 @@ class Gene(PaperFigure):
     name = "gene"
     title = "Gene knock-down: one gene among 100, 200 and 400"
     section = "Figure 11 of the paper, panels (a) and (b)"
-    caption = (
-        "(a) The means of all 12,979 knocked-down genes on their original scale, in descending order; the ring is "
-        "the last one, which is followed. (b) UCB (alpha 0.25, width 5 sigma) looks for the best of K genes: the "
-        "followed one and K − 1 others drawn at random, where the smaller choices are part of the larger. Shown is the "
-        "mean squared error of the followed gene's mean, scaled to [0, 1]. Alpha, the horizons and the way in "
-        "which the others are drawn are ours, as the paper does not give them. Bands are one standard error; a point "
-        f"is hollow where fewer than {ENOUGH:.0%} of the runs have an estimate; the thin line has theory's slope "
-        "−alpha."
-    )
-    alt = (
-        "Two panels: the sorted means of all genes against their rank, the last one ringed; and the mean squared error "
-        "of the ringed gene against the horizon, one curve for each of 100, 200 and 400 arms."
-    )
 
     def studies(self, size: Size) -> dict[str, Study]:
         instances = [chosen(count) for count in COUNTS]
@@ -127,20 +114,6 @@ class GeneAll(PaperFigure):
     section = "not in the paper: its Figure 11 with all genes in one bandit"
     full_only = True
     needs_rows = True
-    caption = (
-        "UCB (alpha 0.25, width 5 sigma) looks for the best of all 12,979 genes. (a) Root mean squared error of a "
-        "gene's mean, scaled to [0, 1], and (b) how often the gene was tried, against its rank, in 36 groups of ranks; "
-        "both ends of the axis are stretched, and rank 1, the best, is left out. (c) Mean squared error against the "
-        "horizon: the mean over all genes but the best, and the gene of the last rank, which the paper follows. Alpha "
-        "and the horizons are ours. Bands are one standard error; a curve is pale and its point hollow where fewer "
-        f"than {ENOUGH:.0%} of the runs have an estimate; the thin line has theory's slope −alpha, once gaps decide "
-        "how often a gene is tried."
-    )
-    alt = (
-        "Three panels: root mean squared error against the rank, one curve for each of five horizons; the mean number "
-        "of pulls against the rank, likewise; and mean squared error against the horizon, one curve for the mean of "
-        "all genes but the best and one for the gene of the last rank."
-    )
 
     def studies(self, size: Size) -> dict[str, Study]:
         instance = gene()

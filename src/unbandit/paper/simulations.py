@@ -278,18 +278,6 @@ class UCBFigure(FourPanels):
     section = "Figure 4 of the paper, panels (a) to (d)"
     rule = UCB
     paper_runs = 100
-    caption = (
-        "Procedure 2 on UCB. (a) Mean regret against the horizon and (b) mean squared error of the worse arm's gap, on"
-        " two arms with means 1 and 1/2 and unit variance; (c) the same errors against the regret; (d) the error of "
-        "each suboptimal arm among four with means 1, 2/3, 1/3, 0 and variance 1/4, at α = 0.25 (our choice). All runs"
-        " count, also those whose most-pulled arm is not the best. Bands are one standard error; thin lines have the "
-        "slopes of theory: α in (a), −α in (b) and (d), −1 in (c). (b) also shows method bracket, not in the paper."
-    )
-    alt = (
-        "Four panels on logarithmic axes: mean regret against the horizon and mean squared error against the horizon, "
-        "one curve for each alpha; the same errors against the regret; mean squared error against the horizon for "
-        "three arms."
-    )
 
 
 class SAEFigure(FourPanels):
@@ -302,18 +290,6 @@ class SAEFigure(FourPanels):
     paper_runs = 250
     ranges = (PAPER, (5_000, 50_000))
     shares = True
-    caption = (
-        "Procedure 1 on SAE, in the setting of the UCB figure, with horizons up to 50,000 where the paper stops at "
-        "5,000. (a) to (d) as there; (e) and (f), which the paper does not have, show in what share of runs the arm "
-        "has an estimate, having been seen to be eliminated, and, thin, in what share it is only bounded, being still "
-        "in play. Points are hollow and lines pale where fewer than 95% of the runs have an estimate: there the error "
-        "is that of a selection, and no claim rests on it. Slopes of best fit are over the paper's horizons. (b) also "
-        "shows method bracket, not in the paper."
-    )
-    alt = (
-        "Six panels: mean regret and mean squared error against the horizon, and against each other, for two alphas; "
-        "mean squared error for three arms; and the shares of runs in which an arm is estimated or only bounded."
-    )
 
 
 def with_bernoulli_rewards(figure: PaperFigure | type[PaperFigure]) -> str:
@@ -348,16 +324,6 @@ class GapDecay(PaperFigure):
     title = "A gap that shrinks with the horizon"
     section = "Figure 7 of the paper, panels (a) and (b)"
     bernoulli = False
-    caption = (
-        "UCB with α = 0.25 (our choice) on two arms with unit variance whose gap is T^−β: at β = 0.05 it hardly "
-        "shrinks, at β = 0.5 it falls from 0.045 to 0.014 over these horizons. (a) Mean regret. (b) Mean squared error "
-        "of the gap. Bands are one standard error; the thin line in (b) has the slope −1 of an average of T "
-        "independent rewards. All runs count, also those whose most-pulled arm is the worse one."
-    )
-    alt = (
-        "Two panels on logarithmic axes, one curve for each beta: mean regret and mean squared error against the "
-        "horizon."
-    )
 
     @property
     def families(self) -> list[ShrinkingGap]:
@@ -416,10 +382,6 @@ class GapDecayBernoulli(GapDecay):
     section = with_bernoulli_rewards(GapDecay)
     full_only = True
     bernoulli = True
-    caption = (
-        "As for the shrinking gap above, with rewards of 0 and 1: the two means lie half a gap above and half a gap "
-        "below 1/2."
-    )
 
 
 class Naive(PaperFigure):
@@ -428,16 +390,6 @@ class Naive(PaperFigure):
     name = "naive"
     title = "The naive estimator beside Procedure 2"
     section = "Figure 8 of the paper, panels (a) to (e)"
-    caption = (
-        "UCB with α = 0.25 (our choice) on two arms, means 1 and 1/2, unit variance. (a) The mean squared error of "
-        "Procedure 2; (b) to (e) that of the naive estimator C₀ √(ln T / n), for four constants C₀, on the same runs, "
-        "with Procedure 2 in grey. (f), which the paper does not have, follows all five to a horizon of 50,000, in the"
-        " colours of (a) to (e). Bands are one standard error."
-    )
-    alt = (
-        "Six panels of mean squared error against the horizon: one for Procedure 2, four for the naive estimator with "
-        "one constant each, and one with all five over a wider range of horizons."
-    )
 
     def studies(self, size: Size) -> dict[str, Study]:
         """Ask for the paper's ten horizons, evenly spaced, and for ten that go further."""

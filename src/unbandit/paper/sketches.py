@@ -99,16 +99,6 @@ class SketchExploration(PaperFigure):
     name = "sketch-exploration"
     title = "Exploration falls with time"
     section = "Figure 1 of the paper, panels (a) and (b), which are sketches there"
-    caption = (
-        "The share of rounds that went to the worse of two arms (means 1 and 1/2, unit variance, alpha 0.25, T = "
-        "5,000), in 40 stretches of 125 rounds: the mean over all runs with a band of one standard error, and one run,"
-        " the first, in grey. (a) UCB. (b) SAE, which pulls both in turn until it drops one for good, in every run at "
-        "another time. At most 1,000 runs are looked into."
-    )
-    alt = (
-        "Two panels of the share of rounds on the worse arm against the round, the mean of all runs and one run in "
-        "grey, for UCB and for SAE."
-    )
 
     def series(self, results: Results) -> list[Series]:
         middles, series = (np.arange(BINS) + 0.5) * (HORIZON / BINS), list[Series]()
@@ -206,19 +196,6 @@ class SketchSwitching(PaperFigure):
     name = "sketch-switching"
     title = "Confidence intervals around the switching round"
     section = "Figures 2 and 3 of the paper, the sketches beside Procedures 1 and 2"
-    caption = (
-        "One run of each rule, the first that gave an arm up (two arms, means 1 and 1/2, unit variance, alpha 0.25, T "
-        "= 5,000), with its hidden rewards played again. (a, b) Sample means and confidence intervals of both arms "
-        "just before and just after the last pull of the arm given up. SAE gives it up when its interval falls clear "
-        "of the other one, so the sample means are 2C(n) apart; UCB when its upper end falls below the other one, so "
-        "they are C(n₂) − C(n₁) apart. (c, d) The same, closely: the difference of the sample means less that formula,"
-        " around the switching round. The estimate is the formula at that round."
-    )
-    alt = (
-        "Four panels. The upper two show the confidence intervals of two arms before and after the switching round, "
-        "for SAE and for UCB; the lower two the difference of the sample means less the formula, round by round, with "
-        "the switching round marked."
-    )
 
     def draw(self, results: Results) -> Figure:
         figure, axes = panels(4)
@@ -331,14 +308,6 @@ class SketchTradeoff(PaperFigure):
     name = "sketch-tradeoff"
     title = "The tradeoff between exploration and estimation"
     section = "Figure 1 of the paper, panel (c), which is a sketch there"
-    caption = (
-        "UCB on two arms (means 1 and 1/2, unit variance, T = 5,000) with eight exponents alpha, from 0 to 0.5, "
-        "written beside the points: mean squared error of the worse arm's gap against mean regret. Bands and bars are "
-        "one standard error; the thin line has the slope −1 of the two-armed corollary."
-    )
-    alt = (
-        "Eight points on logarithmic axes, one for each alpha: mean squared error of the estimate against mean regret."
-    )
 
     def studies(self, size: Size) -> dict[str, Study]:
         rules = [UCB(alpha=alpha) for alpha in ALPHAS]
