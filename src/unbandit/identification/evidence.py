@@ -105,7 +105,7 @@ class IdentificationRequest:
         whole = [
             Heat(None, min(25, most), 24, 2, quick=True),
             Heat(None, min(150, most), 32, 4, quick=True),
-            Heat(None, most, 64, 4),
+            Heat(None, most, 128, 4),
         ]
         return whole if longest < 2 * SHORT else [Heat(beginning, min(25, most), 16, 2, quick=True), *whole]
 
