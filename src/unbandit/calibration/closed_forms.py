@@ -71,7 +71,6 @@ class ClosedFormCell(SeededCell):
 
     @property
     def described(self) -> dict[str, object]:
-        """Return all that determines what is played, as plain values."""
         name = f"{self.rule} on {self.arms} arms, {self.horizon} rounds, {self.design} {self.label}".rstrip()
         return {
             "name": name, "rule": describe_rule(self.rule), "arms": self.arms, "horizon": self.horizon,
@@ -438,20 +437,13 @@ class ClosedForms(Measure):
     title = "Closed forms"
     about = "how often the intervals of `bracket` hold, and how large its errors are"
     metrics_type = ClosedFormMetrics
+    metrics = staticmethod(closed_form_metrics)
+    criteria = staticmethod(closed_form_criteria)
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, ClosedFormTrials]]:
-        """Yield the cells of each rule."""
         for text in (*GAUSSIAN_RULES, *BERNOULLI_RULES):
             if cells := closed_form_cells(text, sizes.runs):
                 yield text, ClosedFormTrials(cells, sizes.seed)
-
-    def metrics(self, cell: ClosedFormCell, rows: pl.DataFrame) -> ClosedFormMetrics:
-        """Return the metrics of one cell."""
-        return closed_form_metrics(cell, rows)
-
-    def criteria(self, metrics: Sequence[ClosedFormMetrics]) -> list[Criterion]:
-        """Return the criteria with their scores, design by design."""
-        return closed_form_criteria(metrics)
 
     def remarks(self, metrics: Sequence[ClosedFormMetrics], criteria: Sequence[Criterion]) -> Iterator[str]:
         """List the cells that miss a goal, and the runs behind all of them."""
@@ -464,7 +456,6 @@ class ClosedForms(Measure):
         yield from grid("means", [(*where, number) for where, number in runs.items()])
 
     def coverages(self, metrics: Sequence[ClosedFormMetrics]) -> Iterator[SimulatedCoverage]:
-        """Yield how often the intervals of gaps held where means are drawn at random."""
         for each in metrics:
             cell = each.cell
             if cell.design != "random":

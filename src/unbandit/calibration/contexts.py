@@ -71,7 +71,6 @@ class ContextCell(SeededCell):
 
     @property
     def described(self) -> dict[str, object]:
-        """Return all that determines what is played and read, as plain values."""
         return {
             "name": f"{self.reading}, {self.size}", "played": self.played, "read": self.read,
             "features": self.features, "arms": self.arms, "horizon": self.horizon, "missing": self.missing,
@@ -91,7 +90,6 @@ class ContextTrials(ParticleTrials):
     rounds_of_a_task: ClassVar[int] = 2_000
 
     def seconds(self, cell: ContextCell) -> float:
-        """Return about how long a log takes."""
         return SECONDS * (1 + cell.long) * cell.horizon / 1_000
 
     def rows(self, task: Task) -> pl.DataFrame:
@@ -194,9 +192,9 @@ class Contexts(Measure):
     title = "Logs with contexts"
     about = "how often intervals of a linear learner's coefficients hold, and how often a wrong model is noticed"
     metrics_type = ContextMetrics
+    metrics = staticmethod(context_metrics)
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, ContextTrials]]:
-        """Yield the logs of each rule, then those that are misread."""
         shared = [(d, k, t) for d in FEATURES for k in ARMS for t in HORIZONS]
         for text in (*SHARED, *DISJOINT):
             places = [DISJOINT_SIZE] if text in DISJOINT else shared
@@ -211,12 +209,7 @@ class Contexts(Measure):
             beside = ContextCell(text, text, *MISREAD_SIZE, sizes.runs or LONG_RUNS, long=LONG)
             yield f"{text} on long runs", ContextTrials((beside,), sizes.seed, sizes.particles)
 
-    def metrics(self, cell: ContextCell, rows: pl.DataFrame) -> ContextMetrics:
-        """Return the metrics of one cell."""
-        return context_metrics(cell, rows)
-
     def coverages(self, metrics: Sequence[ContextMetrics]) -> Iterator[SimulatedCoverage]:
-        """Yield how often the intervals of coefficients held, where the rule was read as it played."""
         for each in metrics:
             cell, held = each.cell, each.coverage
             if not (cell.misread or cell.long):
@@ -224,7 +217,6 @@ class Contexts(Measure):
                 yield SimulatedCoverage(CONTEXTS, "coefficient", cell.played, "gaussian", *size)
 
     def criteria(self, metrics: Sequence[ContextMetrics]) -> list[Criterion]:
-        """Return the criteria with their scores, one per rule and size."""
         coverage, angles, errors, flags, long = (list[Score]() for _ in range(5))
         for each in metrics:
             cell = each.cell

@@ -40,7 +40,6 @@ class ForeignSetting(TrialSetting):
 
     @property
     def described(self) -> dict[str, object]:
-        """Return all that determines what is played, as plain values."""
         own = super().described
         return own | {"name": f"{own['name']}, {self.way}", "way": self.way}
 
@@ -101,11 +100,9 @@ class IdentifyTrials(Trials):
     }
 
     def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, also the candidates and how much work each record is."""
         return super().describe() | {"particles": self.particles, "among": self.among}
 
     def seconds(self, cell: TrialSetting) -> float:
-        """Return about how long a record takes."""
         return SECONDS
 
     def rows(self, task: Task) -> pl.DataFrame:
@@ -194,9 +191,9 @@ class Identify(Measure):
     title = "Which rule made a log"
     about = "how often `identify` names the rule that made a log, another one, or none"
     metrics_type = IdentifyMetrics
+    metrics = staticmethod(identify_metrics)
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, IdentifyTrials]]:
-        """Yield the records of each rule."""
         for name in settings.FAMILIES:
             text = f"{name}:noise=gaussian" if name in ("klucb", "thompson") else name
             cells = [
@@ -213,12 +210,7 @@ class Identify(Measure):
             trials = IdentifyTrials(tuple(foreign), sizes.seed, sizes.particles, settings.FAMILY_CANDIDATES)
             yield f"{own.name} on {way}", trials
 
-    def metrics(self, cell: TrialSetting, rows: pl.DataFrame) -> IdentifyMetrics:
-        """Return what the records of one rule were taken for."""
-        return identify_metrics(cell, rows)
-
     def criteria(self, metrics: Sequence[IdentifyMetrics]) -> list[Criterion]:
-        """Return the criteria with their scores: one per rule and number of arms, and one for all rules together."""
         where = "`identify` among all rules, parameters unknown, means from the prior"
         mistaken = [
             f"`{row_of(each.setting)}` ({each.setting.cell}) was taken for {name} {counted(count, 'time')}."

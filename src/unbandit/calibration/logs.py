@@ -137,7 +137,6 @@ class LogCell(SeededCell):
 
     @property
     def described(self) -> dict[str, object]:
-        """Return all that determines what is played, as plain values."""
         return {
             "name": f"{self.rule}, {self.condition}, on {self.arms} arms, {self.horizon} rounds",
             "rule": describe_rule(self.rule), "arms": self.arms, "horizon": self.horizon,
@@ -158,7 +157,6 @@ class LogTrials(ParticleTrials):
     rounds_of_a_task: ClassVar[int] = 10_000
 
     def seconds(self, cell: LogCell) -> float:
-        """Return about how long a log takes."""
         return SECONDS_OF_A_POSTERIOR if isinstance(cell.rule, RandomisedRule) else SECONDS
 
     def rows(self, task: Task) -> pl.DataFrame:
@@ -242,20 +240,15 @@ class Logs(Measure):
     title = "Logs as they happen"
     about = "how often intervals hold on logs decided in batches or with a delay, incomplete or begun in mid-run"
     metrics_type = LogMetrics
+    metrics = staticmethod(log_metrics)
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, LogTrials]]:
-        """Yield the logs of each rule, under every condition."""
         for text in RULES:
             rule, runs = parse_rule(text), sizes.runs or RUNS
             cells = tuple(LogCell(rule, condition, *SIZE, runs) for condition in CONDITIONS)
             yield text, LogTrials(cells, sizes.seed, sizes.particles)
 
-    def metrics(self, cell: LogCell, rows: pl.DataFrame) -> LogMetrics:
-        """Return the metrics of one cell."""
-        return log_metrics(cell, rows)
-
     def criteria(self, metrics: Sequence[LogMetrics]) -> list[Criterion]:
-        """Return the criteria with their scores, one per rule and condition."""
         size = f"K={metrics[0].cell.arms}, T={metrics[0].cell.horizon:,}"
         coverage, bounds, answered = [], [], []
         for each in metrics:

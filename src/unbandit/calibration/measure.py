@@ -168,11 +168,11 @@ class Measure(ABC):
         """Yield what is played, with the text of the rule that it is about: the cells, and the rows of each run."""
 
     @abstractmethod
-    def metrics(self, cell: Any, rows: pl.DataFrame) -> Any:
+    def metrics(self, cell: Any, rows: pl.DataFrame, /) -> Any:
         """Return the metrics of one cell, all of whose rows are given."""
 
     @abstractmethod
-    def criteria(self, metrics: Sequence[Any]) -> list[Criterion]:
+    def criteria(self, metrics: Sequence[Any], /) -> list[Criterion]:
         """Return what is to be reached with what was measured, given the metrics of at least one cell."""
 
     def remarks(self, metrics: Sequence[Any], criteria: Sequence[Criterion]) -> Iterator[str]:

@@ -110,7 +110,6 @@ class CheckCell:
 
     @property
     def described(self) -> dict[str, object]:
-        """Return all that determines what is played and read, as plain values."""
         name = f"{self.made} as {self.read} {self.twist}".rstrip()
         return {
             "name": f"{name}, {self.arms} arms, {self.horizon} rounds", "made": self.made, "read": self.read,
@@ -282,7 +281,6 @@ class CheckTrials(CellTrials):
     rounds_of_a_task: ClassVar[int] = 8_000
 
     def seconds(self, cell: CheckCell) -> float:
-        """Return about how long a run takes."""
         return SECONDS * cell.arms
 
     def rows(self, task: Task) -> pl.DataFrame:
@@ -461,19 +459,12 @@ class Misfits(Measure):
     title = "Whether the rule fits"
     about = "how often the check flags the rule that made a log, and how often another one"
     metrics_type = CheckMetrics
+    metrics = staticmethod(check_metrics)
+    criteria = staticmethod(check_criteria)
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, CheckTrials]]:
-        """Yield the cells of each rule that records are checked against."""
         for text in (*RIGHT, *READ_AT_RANDOM):
             yield text, CheckTrials(tuple(cell for cell in check_cells(sizes.runs) if cell.read == text), sizes.seed)
-
-    def metrics(self, cell: CheckCell, rows: pl.DataFrame) -> CheckMetrics:
-        """Return the metrics of one cell."""
-        return check_metrics(cell, rows)
-
-    def criteria(self, metrics: Sequence[CheckMetrics]) -> list[Criterion]:
-        """Return the criteria with their scores, and what the most powerful test reaches."""
-        return check_criteria(metrics)
 
     def remarks(self, metrics: Sequence[CheckMetrics], criteria: Sequence[Criterion]) -> Iterator[str]:
         """Say why one goal is out of reach, where it is missed."""

@@ -51,7 +51,6 @@ class PopulationCell(SeededCell):
 
     @property
     def described(self) -> dict[str, object]:
-        """Return all that determines what is played, as plain values."""
         drawn = {name: list(ends) for name, ends in CENTRES[self.text].items()}
         return {
             "name": f"{self.people} people, {self.text} on {self.arms} arms, {self.horizon} rounds",
@@ -73,7 +72,6 @@ class PopulationTrials(ParticleTrials):
     rounds_of_a_task: ClassVar[int] = 1  # an experiment is a task
 
     def seconds(self, cell: PopulationCell) -> float:
-        """Return about how long an experiment takes."""
         return SECONDS * cell.people * cell.horizon / (PEOPLE * HORIZON)
 
     def rows(self, task: Task) -> pl.DataFrame:
@@ -176,19 +174,14 @@ class Populations(Measure):
     title = "Many participants"
     about = "how often intervals of a population's parameters and of its people hold, and whether pooling helps"
     metrics_type = PopulationMetrics
+    metrics = staticmethod(population_metrics)
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, PopulationTrials]]:
-        """Yield the experiments of each rule."""
         for text in CENTRES:
             cell = PopulationCell(text, PEOPLE, ARMS, HORIZON, sizes.runs or RUNS)
             yield text, PopulationTrials((cell,), sizes.seed, sizes.particles)
 
-    def metrics(self, cell: PopulationCell, rows: pl.DataFrame) -> PopulationMetrics:
-        """Return the metrics of one cell."""
-        return population_metrics(cell, rows)
-
     def criteria(self, metrics: Sequence[PopulationMetrics]) -> list[Criterion]:
-        """Return the criteria with their scores, one per parameter and cell."""
         centres, spreads, people, errors, flagged = (list[Score]() for _ in range(5))
         for each in metrics:
             if (false := each.flagged) is not None:

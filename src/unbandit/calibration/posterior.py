@@ -69,12 +69,10 @@ class PosteriorTrials(Trials):
     }
 
     def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes, also how much work each posterior is."""
         work = {"particles": self.particles, "clouds": self.clouds, "draws": self.draws, "level": LEVEL}
         return super().describe() | work
 
     def seconds(self, cell: TrialSetting) -> float:
-        """Return about how long a posterior takes: fewer particles make up for more rounds."""
         return SECONDS * cell.arms
 
     def one(self, trial: Trial) -> dict[str, Any]:
@@ -274,20 +272,15 @@ class Posteriors(Measure):
     title = "Posteriors"
     about = "how often the intervals of posteriors hold, how far clouds differ, and what the actions reveal"
     metrics_type = PosteriorMetrics
+    metrics = staticmethod(posterior_metrics)
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, PosteriorTrials]]:
-        """Yield the cells of each rule."""
         for text in (*settings.GAUSSIAN, *settings.BERNOULLI):
             places = [(arms, horizon) for arms in settings.ARMS for horizon in settings.HORIZONS]
             cells = tuple(trial_setting(text, *place, sizes.runs or settings.RUNS) for place in places)
             yield text, _sized(PosteriorTrials(cells, sizes.seed, sizes.particles), sizes)
 
-    def metrics(self, cell: TrialSetting, rows: pl.DataFrame) -> PosteriorMetrics:
-        """Return the metrics of one cell."""
-        return posterior_metrics(cell, rows)
-
     def criteria(self, metrics: Sequence[PosteriorMetrics]) -> list[Criterion]:
-        """Return the criteria of the posterior with their scores, one per cell."""
         chances = holm(np.array([cell.uniform for cell in metrics])).tolist()
         scores = [posterior_scores(cell, chance) for cell, chance in zip(metrics, chances, strict=True)]
         by_criterion = zip(CRITERIA, zip(*scores, strict=True), strict=True)
@@ -315,7 +308,6 @@ class Posteriors(Measure):
         )
 
     def coverages(self, metrics: Sequence[PosteriorMetrics]) -> Iterator[SimulatedCoverage]:
-        """Yield how often the intervals of means and gaps held, where hardly any run ended without them."""
         for each in metrics:
             own = each.setting
             if each.failed > MOST_FAILURES * each.runs:
@@ -343,11 +335,9 @@ class SamplerTrials(PosteriorTrials):
     }
 
     def describe(self) -> dict[str, Any]:
-        """Return all that determines the bytes."""
         return super().describe() | {"times": LONG}
 
     def seconds(self, cell: TrialSetting) -> float:
-        """Return about how long both posteriors take."""
         return (1 + LONG) * super().seconds(cell)
 
     def one(self, trial: Trial) -> dict[str, Any]:
@@ -384,7 +374,6 @@ class Sampler(Measure):
     metrics_type = SamplerMetrics
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, SamplerTrials]]:
-        """Yield one cell of each rule."""
         for text in (*settings.GAUSSIAN, *settings.BERNOULLI):
             cell = trial_setting(text, *settings.USUAL_CELL, sizes.runs or LONG_RUNS)
             trials = _sized(SamplerTrials((cell,), sizes.seed, sizes.particles), sizes)
@@ -402,7 +391,6 @@ class Sampler(Measure):
         return SamplerMetrics(cell, ratio(own, long, root=True), off_by, rows["run"].n_unique() - len(own))
 
     def criteria(self, metrics: Sequence[SamplerMetrics]) -> list[Criterion]:
-        """Return the criteria with one score per rule."""
         long = f"{LONG} times as many particles and another seed"
         scores: tuple[list[Score], list[Score]] = ([], [])
         for each in metrics:

@@ -49,7 +49,6 @@ class TimingCell:
 
     @property
     def described(self) -> dict[str, object]:
-        """Return all that determines what is timed, as plain values."""
         name = f"{self.text} on {self.arms} arms, {self.horizon} rounds"
         same = {"rule": self.text, "arms": self.arms, "horizon": self.horizon, "runs": self.runs}
         return {"name": f"identify, {name}", **same, "identify": True} if self.identify else {"name": name, **same}
@@ -65,7 +64,6 @@ class TimingTrials(CellTrials):
     rounds_of_a_task: ClassVar[int] = 1_000_000  # all runs of a cell
 
     def seconds(self, cell: TimingCell) -> float:
-        """Return about how long a posterior takes: not much less than it may."""
         return cell.most_seconds
 
     def rows(self, task: Task) -> pl.DataFrame:
@@ -122,7 +120,6 @@ class Timings(Measure):
     metrics_type = TimingMetrics
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, TimingTrials]]:
-        """Yield the records of each rule, and one large record."""
         runs = sizes.runs or REPEATS
         for text in (*settings.GAUSSIAN, *settings.BERNOULLI):
             most = 5.0 if isinstance(parse_rule(text), RandomisedRule) else 2.0
@@ -140,7 +137,6 @@ class Timings(Measure):
         return TimingMetrics(cell, float(np.median(rows["seconds"])), float(memory.max()) if memory.size else np.nan)
 
     def criteria(self, metrics: Sequence[TimingMetrics]) -> list[Criterion]:
-        """Return the criteria of time and memory with their scores."""
         scores, named = list[Score](), list[Score]()
         for each in metrics:
             cell, where = each.cell, f"K={each.cell.arms}, T={each.cell.horizon:,}"
