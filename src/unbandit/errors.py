@@ -125,20 +125,10 @@ class UnbanditError(Exception):
     """
 
     def __init__(
-        self,
-        text: str,
-        *,
-        remedy: str | None = None,
-        parameter: str | None = None,
-        owner: str | None = None,
-        value: object = None,
-        path: str | None = None,
-        row: int | None = None,
-        line: int | None = None,
-        column: str | None = None,
-        round: int | None = None,
-        count: int | None = None,
-    ) -> None:
+        self, text: str, *, remedy: str | None = None, parameter: str | None = None, owner: str | None = None,
+        value: object = None, path: str | None = None, row: int | None = None, line: int | None = None,
+        column: str | None = None, round: int | None = None, count: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(text)
         self.text, self.remedy = text, remedy
         self.parameter, self.owner, self.value = parameter, owner, value
@@ -296,12 +286,9 @@ class Notice:
     def to_dict(self, audience: Audience = python_option) -> dict[str, Any]:
         """Return the notice in the form that JSON has it."""
         return {
-            "code": self.code,
-            "message": phrase(self.text, audience),
-            "round": self.round,
-            "arm": self.arm,
+            "code": self.code, "message": phrase(self.text, audience), "round": self.round, "arm": self.arm,
             "demonstration": self.demonstration,
-        }
+        }  # fmt: skip
 
 
 class Interrupts:

@@ -142,16 +142,10 @@ class Check(Finding):
             for each in self.statistics
         ]
         return {
-            "verdict": self.verdict,
-            "p_value": self.p_value,
-            "simulations": self.simulations,
-            "reason": self.reason,
-            "statistics": listed,
-            "instead": list(self.instead),
-            "checked": self.checked,
-            "failed": list(self.failed),
-            "weighed": self.weighed,
-        }
+            "verdict": self.verdict, "p_value": self.p_value, "simulations": self.simulations,
+            "reason": self.reason, "statistics": listed, "instead": list(self.instead), "checked": self.checked,
+            "failed": list(self.failed), "weighed": self.weighed,
+        }  # fmt: skip
 
     @classmethod
     def from_dict(cls, said: Mapping[str, Any]) -> Check:

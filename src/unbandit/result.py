@@ -383,15 +383,9 @@ class Estimate(Finding):
         return _read_answer(said)
 
     def plot(
-        self,
-        kind: Literal["arms", "errors"] = "arms",
-        *,
-        truth: Mapping[str, float] | None = None,
-        unit: float = 1.0,
-        label: str | None = None,
-        demonstration: object = None,
-        ax: Axes | None = None,
-    ) -> Any:
+        self, kind: Literal["arms", "errors"] = "arms", *, truth: Mapping[str, float] | None = None,
+        unit: float = 1.0, label: str | None = None, demonstration: object = None, ax: Axes | None = None,
+    ) -> Any:  # fmt: skip
         """Draw every arm's interval, best first; or every arm's error, where the truth is known.
 
         Parameters

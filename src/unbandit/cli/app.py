@@ -12,15 +12,9 @@ from unbandit.cli.command import Commands, GroupedCommand
 from unbandit.errors import UnbanditError, shell_option
 
 EXIT_CODES: dict[type[UnbanditError], int] = {
-    errors.ParameterError: 2,
-    errors.LogError: 3,
-    errors.DescriptionError: 3,
-    errors.OutputError: 3,
-    errors.ResumeError: 3,
-    errors.ClusterError: 3,
-    errors.NotIdentifiable: 4,
-    errors.InferenceError: 4,
-}
+    errors.ParameterError: 2, errors.LogError: 3, errors.DescriptionError: 3, errors.OutputError: 3,
+    errors.ResumeError: 3, errors.ClusterError: 3, errors.NotIdentifiable: 4, errors.InferenceError: 4,
+}  # fmt: skip
 
 
 app = typer.Typer(

@@ -305,12 +305,9 @@ def check_choices(
             f"expected only with {option('scale', 'unknown')}, for ratios; leave it out.", parameter="reference"
         )
     used = (
-        ("constant", constant, ("naive",)),
-        ("resamples", resamples, ("bootstrap",)),
-        ("seed", seed, DRAWING),
-        ("prior", prior, DRAWING),
-        ("particles", particles, DRAWING),
-    )
+        ("constant", constant, ("naive",)), ("resamples", resamples, ("bootstrap",)), ("seed", seed, DRAWING),
+        ("prior", prior, DRAWING), ("particles", particles, DRAWING),
+    )  # fmt: skip
     for name, value, methods in used:
         if value is not None and method not in methods:
             with_methods = " or ".join(option("method", each) for each in methods)

@@ -20,18 +20,10 @@ from unbandit.study.curves import ENOUGH, Curve
 from unbandit.study.monte_carlo import Measured, measured
 
 STYLE: Any = parts.STYLE | {
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 4.5,
-    "axes.unicode_minus": True,
-}
+    "axes.titlesize": 9, "axes.titlelocation": "left", "axes.axisbelow": True, "axes.grid": True,
+    "grid.color": GRID, "grid.linewidth": 0.6, "legend.frameon": False, "legend.fontsize": 8,
+    "lines.linewidth": 1.4, "lines.markersize": 4.5, "axes.unicode_minus": True,
+}  # fmt: skip
 """The house parts, for figures of several panels."""
 
 THEORY = "#8a8a8a"

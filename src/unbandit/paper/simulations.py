@@ -448,11 +448,6 @@ def _label(estimator: str) -> str:
 
 
 FIGURES = (
-    UCBFigure(),
-    BernoulliPanels(UCBFigure()),
-    SAEFigure(),
-    BernoulliPanels(SAEFigure()),
-    GapDecay(),
-    GapDecayBernoulli(),
-    Naive(),
-)
+    UCBFigure(), BernoulliPanels(UCBFigure()), SAEFigure(), BernoulliPanels(SAEFigure()), GapDecay(),
+    GapDecayBernoulli(), Naive(),
+)  # fmt: skip

@@ -25,14 +25,9 @@ from unbandit.study.monte_carlo import replicates, share
 
 
 def leak(
-    instance: Instance | str,
-    rule: Demonstrator | str,
-    horizon: int,
-    *,
-    runs: int = 400,
-    seed: int = 1,
+    instance: Instance | str, rule: Demonstrator | str, horizon: int, *, runs: int = 400, seed: int = 1,
     threads: int | None = None,
-) -> Leak:
+) -> Leak:  # fmt: skip
     """Return how much the record of a rule reveals about each arm, as equivalent observed rewards.
 
     Parameters

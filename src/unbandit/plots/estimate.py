@@ -92,15 +92,9 @@ def coefficients(found: ContextPosterior, *, truth: ArrayLike | None = None, ax:
 
 
 def arms_with_intervals(
-    estimate: Estimate,
-    *,
-    truth: Mapping[str, float] | None = None,
-    unit: float = 1.0,
-    label: str | None = None,
-    demonstration: object = None,
-    most: int | None = None,
-    ax: Axes | None = None,
-) -> Any:
+    estimate: Estimate, *, truth: Mapping[str, float] | None = None, unit: float = 1.0, label: str | None = None,
+    demonstration: object = None, most: int | None = None, ax: Axes | None = None,
+) -> Any:  # fmt: skip
     """Draw every arm, best first: its estimate, its interval or bound, and the truth where it is known.
 
     Parameters
@@ -243,14 +237,9 @@ def _draw_side_by_side(
 
 
 def errors(
-    estimate: Estimate,
-    truth: Mapping[str, float],
-    *,
-    unit: float = 1.0,
-    label: str | None = None,
-    demonstration: object = None,
-    ax: Axes | None = None,
-) -> Any:
+    estimate: Estimate, truth: Mapping[str, float], *, unit: float = 1.0, label: str | None = None,
+    demonstration: object = None, ax: Axes | None = None,
+) -> Any:  # fmt: skip
     """Draw how far every estimate is from the truth, with its interval: which contain the truth, and which do not.
 
     Arms without a number, arms whose truth is not given, and a best arm without an interval are left out. The

@@ -39,16 +39,10 @@ PALETTE = {"best": "#b5651d", "estimated": "#1f5a7a", "bounded": "#7a8b99", "uns
 """One colour per verdict, distinct in hue and in lightness."""
 
 STYLE: Any = {
-    "font.size": 9,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "svg.hashsalt": "unbandit",
+    "font.size": 9, "axes.edgecolor": INK, "axes.labelcolor": INK, "axes.spines.top": False,
+    "axes.spines.right": False, "xtick.color": INK, "ytick.color": INK, "svg.hashsalt": "unbandit",
     "svg.fonttype": "none",
-}
+}  # fmt: skip
 
 FIXED: Any = {
     "text.parse_math": False,

@@ -99,13 +99,9 @@ def _of_one(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
 
 
 def _which(
-    answer: Estimate,
-    rows: Sequence[ArmEstimate],
-    best: tuple[str, ...],
-    close: Sequence[ArmEstimate],
-    quantity: Quantity,
-    among: str,
-) -> str:
+    answer: Estimate, rows: Sequence[ArmEstimate], best: tuple[str, ...], close: Sequence[ArmEstimate],
+    quantity: Quantity, among: str,
+) -> str:  # fmt: skip
     """Name the best arm among all, or among some; or say between which it stays open."""
     arms = len(answer.arms)
     if len(best) != 1:

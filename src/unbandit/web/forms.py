@@ -85,12 +85,9 @@ def page_option(name: str, value: Any = None) -> str:
         return '"fit" in the fields of the rule'
     labels = {field.name: field.label for field in (*KNOWN, POOL, PEOPLE, *MORE)}
     labels |= {
-        "features": FEATURES.label,
-        "arms": ARMS.label,
-        "duplicates": DUPLICATES.label,
-        "blank": BLANK.label,
+        "features": FEATURES.label, "arms": ARMS.label, "duplicates": DUPLICATES.label, "blank": BLANK.label,
         "anchor": labels["anchor.arm"],
-    }
+    }  # fmt: skip
     if name not in labels:
         return f"{shell_option(name, value)} on the command line"
     return _in_field(labels[name], value if isinstance(value, str) else None)

@@ -20,13 +20,9 @@ if TYPE_CHECKING:
 
 
 def serve(
-    host: str = "127.0.0.1",
-    port: int = 8350,
-    *,
-    open_browser: bool = True,
-    limits: Limits | None = None,
+    host: str = "127.0.0.1", port: int = 8350, *, open_browser: bool = True, limits: Limits | None = None,
     say: Callable[[str], None] = print,
-) -> None:
+) -> None:  # fmt: skip
     """Serve the page until it is stopped with Ctrl-C.
 
     Unless `host` is this computer's own address, every visitor needs a token. A `port` of 0 is any that is free. `say`

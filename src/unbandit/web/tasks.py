@@ -263,11 +263,6 @@ def table_files(frame: pl.DataFrame, name: str, label: str) -> tuple[Download, .
 
 
 TASKS: Mapping[str, Callable[..., Any]] = {
-    "preview": _preview,
-    "estimate": _estimate,
-    "contexts": _estimate_contexts,
-    "survey": _survey,
-    "identify": _identify,
-    "population": _population,
-    "simulate": _simulate,
-}
+    "preview": _preview, "estimate": _estimate, "contexts": _estimate_contexts, "survey": _survey,
+    "identify": _identify, "population": _population, "simulate": _simulate,
+}  # fmt: skip
