@@ -55,8 +55,6 @@ def seed(value: object, name: str = "seed") -> int:
 def real(value: object) -> float | None:
     """Return a real number of Python's or NumPy's as a float; None for text, booleans, durations and anything else.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> real(np.float32(0.5)), real("0.5"), real(True), real(np.timedelta64(1, "s")), real(10**400)
     (0.5, None, None, None, None)
@@ -96,8 +94,6 @@ def positive(name: str, value: object) -> float:
 def unit(value: object, name: str = "unit") -> Unit | None:
     """Check a unit: a text such as `cycles=1208`, or a name and a positive number; None for none.
 
-    Examples
-    --------
     >>> unit("cycles=1208")
     Unit(name='cycles', factor=1208.0)
     """

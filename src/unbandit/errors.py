@@ -81,8 +81,6 @@ def printable(text: str) -> str:
 
     Every error and notice goes through here on its way to a reader, so a cell can be quoted as it is.
 
-    Examples
-    --------
     >>> printable('expected a number; got "\\x1b[31mred\\r".')
     'expected a number; got "\\\\x1b[31mred\\\\r".'
     """

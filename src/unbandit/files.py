@@ -90,8 +90,6 @@ def _ending(path: str | os.PathLike[str]) -> str | None:
 def check_name(path: str | os.PathLike[str], also: Sequence[str] = (), parameter: str = "path") -> None:
     """Refuse a file name of no known format, before any work is done; `also` are formats that others write.
 
-    Examples
-    --------
     >>> check_name("log.xlsx")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
@@ -106,8 +104,6 @@ def check_name(path: str | os.PathLike[str], also: Sequence[str] = (), parameter
 def write_table(make: "Callable[[], pl.DataFrame]", path: str | os.PathLike[str]) -> Path:
     """Write the table that `make` gives, and return the path; it is not made for a name of no known format.
 
-    Examples
-    --------
     >>> import tempfile, polars as pl
     >>> path = Path(tempfile.mkdtemp()) / "pulls.tsv"
     >>> write_table(lambda: pl.DataFrame({"arm": ["A"], "pulls": [3]}), path).read_text()

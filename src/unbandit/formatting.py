@@ -78,8 +78,6 @@ def with_error(value: float | None, error: float | None, missing: str = "-") -> 
 def share(value: float | None, digits: int = 10, missing: str = "-") -> str:
     """Write a share as a percentage.
 
-    Examples
-    --------
     >>> share(0.95), share(0.9971, 2), share(None)
     ('95%', '100%', '-')
     """
@@ -96,8 +94,6 @@ def probability(value: float) -> str:
 def times(logarithm: float) -> str:
     """Write how many times more probable something is, given the natural logarithm of it; large ones as a power of 10.
 
-    Examples
-    --------
     >>> times(0.0), times(math.log(20)), times(math.log(4_700)), times(100.0)
     ('1', '20', '4,700', '10^43')
     """
@@ -204,8 +200,6 @@ def joined(words: Iterable[str], last: str = "and") -> str:
 def by_reason(reasons: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Join the names that share a reason, in the order in which reasons first appear.
 
-    Examples
-    --------
     >>> by_reason([("ucb", "too late"), ("sae", "too early"), ("moss", "too late")])
     {'ucb, moss': 'too late', 'sae': 'too early'}
     """

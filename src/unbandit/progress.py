@@ -213,8 +213,6 @@ def unless_stopped(function: Callable[..., Result], *arguments: Any, **options: 
 def stage_text(stage: str, share: float | None, left: float | None) -> str:
     """Write how far a stage is.
 
-    Examples
-    --------
     >>> stage_text("Filtering", 0.457, 95.0), stage_text("Filtering", 0.01, None), stage_text("Reading", None, None)
     ('Filtering: 45%, about 1 min 35 s left', 'Filtering: 1%', 'Reading')
     """
@@ -380,8 +378,6 @@ class ProgressLines(Progress):
 def speed_text(speed: float | None) -> str:
     """Write rounds per second, since this start, in three figures.
 
-    Examples
-    --------
     >>> speed_text(123_456_789.0)
     '123 million rounds/s'
     """

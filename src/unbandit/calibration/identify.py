@@ -66,8 +66,6 @@ def drawn_rule(rule: Demonstrator, noise: Noise, generator: np.random.Generator)
 
     What is not in the grid stays as it was given.
 
-    Examples
-    --------
     >>> from unbandit import MOSS, Gaussian
     >>> 0.5 <= drawn_rule(MOSS(), Gaussian(0.5), np.random.default_rng(1)).scale <= 2.0
     True

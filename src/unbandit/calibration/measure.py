@@ -79,8 +79,6 @@ def judge(value: Measured, low: float = -math.inf, high: float = math.inf) -> Ve
     A share of independent runs has an exact interval, so that not even 12 of 12 runs decide more than they can; fewer
     than 20 runs decide nothing else, since their error is hardly known.
 
-    Examples
-    --------
     >>> from unbandit.study.monte_carlo import share
     >>> [judge(share(held, runs), low=0.93) for held, runs in ((12, 12), (300, 300), (9, 12), (240, 300))]
     ['not decided', 'met', 'not decided', 'missed']
@@ -98,8 +96,6 @@ def judge(value: Measured, low: float = -math.inf, high: float = math.inf) -> Ve
 def averaged(cells: Iterable[Measured]) -> Measured:
     """Return the average over cells, all of which were played with seeds of their own; NaN over none.
 
-    Examples
-    --------
     >>> averaged([Measured(0.94, 0.03, 300), Measured(0.96, 0.04, 300)])
     Measured(value=0.95, error=0.025, folds=300)
     """

@@ -119,8 +119,6 @@ def _goal(goal: str) -> str:
 def short_labels(names: Sequence[str]) -> list[str]:
     """Shorten the names of rules to what distinguishes them: a parameter stays where rules of one name differ in it.
 
-    Examples
-    --------
     >>> short_labels(["ucb:alpha=0.25", "sae:alpha=0.25,scale=1.4", "sae:alpha=0.25,scale=0.4", "ucb, Bernoulli"])
     ['ucb', 'sae scale=1.4', 'sae scale=0.4', 'ucb (0/1)']
     """

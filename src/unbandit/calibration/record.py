@@ -194,8 +194,6 @@ def _from_line(measure: Measure, line: Mapping[str, Any], trials: CellTrials, ce
 def encode(value: Any) -> Any:
     """Return a number of the metrics as JSON has it: NaN is null, and a share is what it is a share of.
 
-    Examples
-    --------
     >>> encode({"flagged": share(3, 200), "bound": Measured(0.5, float("nan"), 20), "runs": 7})
     {'flagged': {'held': 3, 'runs': 200}, 'bound': {'value': 0.5, 'error': None, 'folds': 20}, 'runs': 7}
     """

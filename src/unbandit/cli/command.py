@@ -110,8 +110,6 @@ def verbosity() -> int:
 def identify_line(log: str, known: Mapping[str, Any], command: str = "identify") -> str:
     """Return the command that looks for the rule, with what is known of the rewards.
 
-    Examples
-    --------
     >>> identify_line("my log.csv", {"bernoulli": True}), identify_line("log.csv", {"sigma": 0.5})
     ("unbandit identify 'my log.csv' --bernoulli", 'unbandit identify log.csv --sigma 0.5')
     """
@@ -303,8 +301,6 @@ def _type_name(parameter: Any) -> str:
 def _in_full(text: str) -> str:
     """Write a whole number such as 1e4 in full; anything else is left to the parser.
 
-    Examples
-    --------
     >>> _in_full("1e4"), _in_full("2.5e3"), _in_full("1.5e0"), _in_full("many")
     ('10000', '2500', '1.5e0', 'many')
     """

@@ -38,8 +38,6 @@ def spoken_to_bash() -> Iterator[None]:
 def joined_words(given: list[str], cursor: int) -> list[str]:
     """Join words around colons and equals signs, up to the one with the cursor, which is empty after a space.
 
-    Examples
-    --------
     >>> joined_words(["unbandit", "estimate", "--rule", "ucb", ":", "al"], 5)
     ['unbandit', 'estimate', '--rule', 'ucb:al']
     >>> joined_words(["unbandit", "estimate"], 2)

@@ -168,8 +168,6 @@ def linear_rule_named(name: str, parameter: str = "rule") -> type[LinearRule]:
 def linear_rule_or_family(text: str | LinearRule | RuleFamily, parameter: str = "rule") -> LinearRule | RuleFamily:
     """Read a rule for a log with contexts, also one with numbers that are to be fitted; refuse rules for plain logs.
 
-    Examples
-    --------
     >>> linear_rule_or_family("linucb:alpha=2,disjoint=true")
     LinUCB(alpha=2.0, ridge=1.0, disjoint=True)
     """

@@ -470,8 +470,6 @@ def _load(entry: EntryPoint) -> None:
 def aliases() -> dict[str, type[Demonstrator]]:
     """Return every other name of a rule, with its rule; what is a rule's own name is no other one's alias.
 
-    Examples
-    --------
     >>> aliases()["ts"].name
     'thompson'
     """
@@ -538,8 +536,6 @@ def parse_rule(text: str | Demonstrator | RuleFamily, parameter: str = "rule") -
 def rule_or_family(text: str | Demonstrator | RuleFamily, parameter: str = "rule") -> Demonstrator | RuleFamily:
     """Read a rule as `parse_rule` does, and also one with numbers that are to be fitted.
 
-    Examples
-    --------
     >>> rule_or_family("learning-softmax:fit").free
     ('rate', 'temperature')
     """

@@ -175,8 +175,6 @@ class Rule(BaseModel):
     def guessed(self) -> dict[str, Any]:
         """Return the numbers without a usual value that were not given, and so have their defaults.
 
-        Examples
-        --------
         >>> from unbandit import LearningSoftmax
         >>> LearningSoftmax(rate=0.3).guessed
         {'temperature': 0.2}

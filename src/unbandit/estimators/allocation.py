@@ -65,8 +65,6 @@ def could_be_even(pulls: Counts, initial: int = 1, batch: int = 1, *, together: 
     opening of `initial` pulls of every arm. The former is ruled out where it would hardly have reached every arm that
     often.
 
-    Examples
-    --------
     >>> could_be_even(np.array([[58, 61, 79, 66], [900, 60, 25, 30], [10, 10, 9, 9]])).tolist()
     [True, False, True]
     """
@@ -139,8 +137,6 @@ def leave_out_even(request: Request, answer: Answer, even: Marks) -> None:
 def factors(rule: Demonstrator, horizon: int) -> dict[str, float]:
     """Return the parameters that only multiply a rule's width, so that counts look the same whatever they are.
 
-    Examples
-    --------
     >>> from unbandit import UCB, LilUCB
     >>> factors(LilUCB(reward_range=2), 1_000), sorted(factors(UCB(alpha=0.25), 1_000))
     ({'reward_range': 2.0}, ['alpha', 'scale'])

@@ -336,8 +336,6 @@ def check_pool(record: Record) -> None:
 def meant_rule(rule: Demonstrator, bernoulli: bool, sigma: float | None = None) -> tuple[Demonstrator, list[Notice]]:
     """Return the rule that was meant: a sampler of which nothing was said believes what is said of the rewards.
 
-    Examples
-    --------
     >>> from unbandit import Thompson
     >>> str(meant_rule(Thompson(), True)[0]), str(meant_rule(Thompson(sigma=0.5), True)[0])
     ('thompson:successes=1.0,failures=1.0,noise=bernoulli', 'thompson:mean=0.0,deviation=1.0,sigma=0.5')

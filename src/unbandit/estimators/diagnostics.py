@@ -512,8 +512,6 @@ def possible_values(rule: Demonstrator, noise: Noise) -> list[PossibleValues]:
 
     A rule's `reward_range` is taken at its word, unless rewards are said to scatter more than any in that range can.
 
-    Examples
-    --------
     >>> from unbandit import LilUCB, UCB
     >>> from unbandit.instance import Gaussian
     >>> [(each.name, each.low, each.high) for each in possible_values(UCB(), Bernoulli())]
@@ -573,8 +571,6 @@ def say_open_best(answer: Answer, arms: tuple[str, ...]) -> None:
 def notices_of(places: Counts, names: Sequence[str], notice_of: Callable[[int], Notice]) -> PlacedNotices:
     """Return a notice for each demonstration in these places, with its place; of very many one for all of them.
 
-    Examples
-    --------
     >>> names = [f"run {at}" for at in range(1_000)]
     >>> notices_of(np.arange(5, 505), names, lambda at: Notice("x", "It is so."))[0][1].message
     'In 500 of 1,000 demonstrations, the first being "run 5": It is so.'

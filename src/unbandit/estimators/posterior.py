@@ -255,8 +255,6 @@ def posterior_row(
 def credible_set(chance: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
     """Return the most probable arms, as few as have the level together, or all that are possible.
 
-    Examples
-    --------
     >>> credible_set(np.array([0.857, 0.049, 0.047, 0.047]), 0.95).tolist()
     [True, True, True, False]
     """

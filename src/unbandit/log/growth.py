@@ -29,8 +29,6 @@ class GrowingLog:
     other, since the most-pulled one may change: so at most 2,000 arms) or `epochs`, for rules that eliminate. With
     `looks`, also what an index rule whose rewards are late knew at its decisions.
 
-    Examples
-    --------
     >>> log = GrowingLog()
     >>> log.update(["B", "A", "A"])
     >>> log.update(["B", "A"])

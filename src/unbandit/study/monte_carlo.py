@@ -78,8 +78,6 @@ def share(held: float, runs: float) -> Share:
 def exact_interval(held: ArrayLike, among: ArrayLike, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the exact (Clopper-Pearson) interval of a share; from 0 to 1 where there are no runs.
 
-    Examples
-    --------
     >>> low, high = exact_interval([95, 0, 5, 0], [100, 5, 5, 0], 0.95)
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.887, 0.0, 0.478, 0.0], [0.984, 0.522, 1.0, 1.0])
@@ -98,8 +96,6 @@ def measured(replicates: ArrayLike) -> Measured:
 
     `error^2 = (F - 1)/F sum_f (theta_f - mean of theta_f)^2` with F folds, theta_f the statistic without fold f.
 
-    Examples
-    --------
     The jackknife error of a mean of three numbers is its standard error.
 
     >>> numbers = np.array([1.0, 2.0, 6.0])
@@ -127,8 +123,6 @@ def replicates(statistic: Callable[..., Any], *per_run: NDArray[Any]) -> NDArray
 def slope(x: ArrayLike, y: ArrayLike, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """Return the slope of the least-squares line through points, along the last axis; NaN for fewer than two.
 
-    Examples
-    --------
     >>> slope([1.0, 2.0, 3.0], [[2.0, 4.0, 6.0], [0.0, -1.0, -2.0]]).tolist()
     [2.0, -1.0]
     """

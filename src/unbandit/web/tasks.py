@@ -130,8 +130,6 @@ def _population(
 def without_fitted(rule: str) -> str:
     """Leave out the numbers of a rule that are to be fitted: those that a population leaves open.
 
-    Examples
-    --------
     >>> without_fitted("learning-softmax:rate=fit,temperature=0.4"), without_fitted("q-learning:fit")
     ('learning-softmax:temperature=0.4', 'q-learning')
     """
