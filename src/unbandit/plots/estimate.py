@@ -15,7 +15,8 @@ from unbandit.formatting import label as short
 from unbandit.formatting import number, share
 from unbandit.plots import parts
 from unbandit.plots.parts import INK, LINES, PALETTE, SOFT, Look, Numbers, styled
-from unbandit.result import ArmEstimate, Estimate, Quantity, shown_quantity
+from unbandit.result import ArmEstimate, Estimate, Quantity
+from unbandit.result import shown_quantity as shown_quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
