@@ -3,8 +3,10 @@
 import re
 import sys
 import time
+import tomllib
 import traceback
 from dataclasses import dataclass, replace
+from importlib import resources
 
 from unbandit.errors import InferenceError, LogError, NotIdentifiable, ParameterError, UnbanditError, phrase, printable
 from unbandit.formatting import capitalise, label
@@ -56,79 +58,15 @@ class Console:
         self.say("".join(traceback.format_exception(error)).rstrip())
 
 
-# Jobs
-TOO_LONG = Problem(
-    "That took too long",
-    "The work was stopped: it took longer than one visitor may have.",
-    "Take fewer rounds or arms, or use the command line, which has no limit.",
-    503,
+_TEXTS = tomllib.loads(resources.files("unbandit.web").joinpath("templates", "problems.toml").read_text("utf-8"))
+TOO_LONG, STOPPED, CLOSED, NO_MEMORY, BROKEN, FULL, GONE, NO_BROWSER, NOT_PRINTED = (
+    Problem(**_TEXTS[name])
+    for name in ("TOO_LONG", "STOPPED", "CLOSED", "NO_MEMORY", "BROKEN", "FULL", "GONE", "NO_BROWSER", "NOT_PRINTED")
 )
-STOPPED = Problem("Cancelled", "You cancelled this; nothing of it was kept.", "", 200)
-CLOSED = Problem("The page was closed", "The program behind this page was stopped before the work was done.", "", 503)
-NO_MEMORY = Problem(
-    "That was too much for this computer",
-    "The work was stopped, because it needed more memory than there is for one visitor.",
-    "Take fewer rounds or arms, or use the command line.",
-    507,
+SLOW, NO_FILE, BAD_FORM, NO_PAGE, BUSY = (
+    Problem(**_TEXTS[name]) for name in ("SLOW", "NO_FILE", "BAD_FORM", "NO_PAGE", "BUSY")
 )
-BROKEN = Problem(
-    "Something broke here",
-    "This is a mistake in unbandit, not in your file. The window in which the page was started says more.",
-    "Other files and questions will still work.",
-    500,
-)
-FULL = Problem(
-    "Too many are asking at once", "There is no room for another piece of work just now.", "Try again in a minute.", 503
-)
-GONE = Problem(
-    "This answer is no longer here",
-    "Answers are kept for a short while only, and not at all once the page was stopped or they were forgotten.",
-    "Ask again.",
-    404,
-)
-NO_BROWSER = Problem(
-    "No browser to print with",
-    "A PDF is printed by Chromium, Chrome or Edge, and none is installed on the computer that runs this page.",
-    "Install one, or open the downloaded report in any browser and print it to a file.",
-    503,
-)
-NOT_PRINTED = Problem(
-    "The report could not be printed",
-    "The installed browser did not print it. The window in which the page was started says more.",
-    "Open the downloaded report in any browser and print it to a file.",
-    503,
-)
-
-# Requests
-SLOW = Problem("The file did not arrive", "It took too long to be sent.", "Try again, or take a smaller file.", 408)
-NO_FILE = Problem(
-    "There is no file", "Nothing was chosen, or the file is empty.", "Choose a file, or try an example.", 422
-)
-BAD_FORM = Problem("The form did not arrive whole", "What was sent could not be read.", "Go back and try again.", 400)
-NO_PAGE = Problem("There is nothing here", "No page has this address.", "", 404)
-BUSY = Problem(
-    "Too much is being sent at once", "Other visitors are sending large files just now.", "Try again in a minute.", 503
-)
-
-# Access
-STRANGE_HOST = Problem(
-    "This address is not known here",
-    "The page answers only under the address that it printed when it was started.",
-    "Open that address.",
-    403,
-)
-CROSS_SITE = Problem(
-    "This was sent from another page",
-    "Another website tried to send something to this one, and was refused.",
-    "Begin again from this page itself.",
-    403,
-)
-NO_TOKEN = Problem(
-    "A key is needed",
-    "This page was opened to other computers, so it asks for the key in the address that was printed when it started.",
-    "Open the whole address, with everything after the question mark.",
-    403,
-)
+STRANGE_HOST, CROSS_SITE, NO_TOKEN = (Problem(**_TEXTS[name]) for name in ("STRANGE_HOST", "CROSS_SITE", "NO_TOKEN"))
 
 _TITLES = (
     (LogError, "This file cannot be read as a log", 422),
