@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -63,8 +62,8 @@ def estimate(given: Mapping[str, Any]) -> None:
         there = str(output).lower().endswith(".json")
         values = f"{len(answer.predictions):,} values of the contexts asked for"
         written += f" and {values}" if there else f"; not the {values}: these with {IN_JSON}"
-    pieces = partial(_pieces, answer)
-    if printer.deliver(answer, output, given["as_json"], json_pieces=pieces, written=written):
+    as_dict = partial(answer.to_dict, shell_option)
+    if printer.deliver(answer, output, given["as_json"], as_dict=as_dict, written=written):
         notices = printer.print_misfit(answer.notices)
         if output is None:
             _print(answer)
@@ -150,10 +149,6 @@ def _prior_deviation(text: str | None) -> float:
         refusal = f"expected a normal prior around 0 for coefficients; got {prior}."
         raise ParameterError(refusal, parameter="prior", value=text, remedy="Write it as normal:deviation=1.")
     return prior.deviation
-
-
-def _pieces(answer: ContextEstimate) -> list[str]:
-    return [json.dumps(answer.to_dict(shell_option), indent=2, allow_nan=False)]
 
 
 def _print(answer: ContextEstimate) -> None:

@@ -1,10 +1,9 @@
 """Commands that filter a log: `unbandit posterior`, `unbandit identify` and `unbandit population`."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 from typer import Option
@@ -98,11 +97,11 @@ def posterior(
         {"arm": one, "other": other, "by": by, "probability": found.beats(one, other, by)} for one, other in rivals
     ]
 
-    def to_json() -> list[str]:
+    def as_dict() -> dict[str, Any]:
         more = {"seed": seed, "pairs": beaten, "notes": [each.to_dict(shell_option) for each in reading]}
-        return [json.dumps(found.to_dict(shell_option, level) | more, indent=2, allow_nan=False)]
+        return found.to_dict(shell_option, level) | more
 
-    if not printer.deliver(found, output, as_json, table=lambda: found.to_frame(level), json_pieces=to_json):
+    if not printer.deliver(found, output, as_json, table=lambda: found.to_frame(level), as_dict=as_dict):
         printer.insist(found.check, strict)
         return
     out = printer.console()
@@ -183,10 +182,7 @@ def check(
                 progress=status.update,
             )  # fmt: skip
 
-    def to_json() -> list[str]:
-        return [json.dumps(found.to_dict(shell_option), indent=2, allow_nan=False)]
-
-    if not printer.deliver(found, output, as_json, json_pieces=to_json):
+    if not printer.deliver(found, output, as_json, as_dict=lambda: found.to_dict(shell_option)):
         return
     out = printer.console()
     verdict = found.answer()
@@ -266,12 +262,11 @@ def identify(
             notes = [each for each in answer.notes if not shown_all or each.code != "values-by-demonstration"]
             answer = replace(answer, notes=(*record.reading, *notes))
 
-    def to_json() -> list[str]:
+    def as_dict() -> dict[str, Any]:
         more = {name: None if each is None else each.to_dicts() for name, each in tables.items()}
-        found = answer.to_dict(shell_option, level) | ({"values_by_demonstration": more} if more else {})
-        return [json.dumps(found, indent=2, allow_nan=False)]
+        return answer.to_dict(shell_option, level) | ({"values_by_demonstration": more} if more else {})
 
-    if not printer.deliver(answer, output, as_json, json_pieces=to_json):
+    if not printer.deliver(answer, output, as_json, as_dict=as_dict):
         printer.insist(answer.check, answer.verdict == "none fits")
         return
     out = printer.console()
@@ -436,10 +431,7 @@ def population(
             )  # fmt: skip
             found = replace(found, notes=(*record.reading, *found.notes))
 
-    def to_json() -> list[str]:
-        return [json.dumps(found.to_dict(shell_option), indent=2, allow_nan=False)]
-
-    if printer.deliver(found, output, as_json, json_pieces=to_json):
+    if printer.deliver(found, output, as_json, as_dict=lambda: found.to_dict(shell_option)):
         warnings = printer.print_misfit(found.warnings)
         _print_population(found)
         printer.print_notices(warnings, found.notes)

@@ -5,6 +5,7 @@ Whatever is slow to load is imported when it is used: every command imports this
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -159,19 +160,21 @@ def resumable(sentence: Callable[[], str]) -> Iterator[None]:
 
 
 def deliver(
-    answer: Any,
-    output: str | None,
-    as_json: bool,
-    *,
-    table: Callable[[], polars.DataFrame] | None = None,
-    json_pieces: Callable[[], Iterable[str]] | None = None,
+    answer: Any, output: str | None, as_json: bool, *, table: Callable[[], polars.DataFrame] | None = None,
+    json_pieces: Callable[[], Iterable[str]] | None = None, as_dict: Callable[[], dict[str, Any]] | None = None,
     written: str = "written",
-) -> bool:
+) -> bool:  # fmt: skip
     """Write the file and print the JSON, where asked for; return whether the answer is still to be shown to a person.
 
-    An answer has `frame`, `to_json()` and `plot()`; `table` and `json_pieces` stand for the first two.
+    An answer has `to_frame()`, `to_json()` and `plot()`; `table`, and `json_pieces` or `as_dict`, stand for the first
+    two.
     """
-    pieces = json_pieces or (lambda: [answer.to_json()])
+
+    def pieces() -> Iterable[str]:
+        if json_pieces is not None:
+            return json_pieces()
+        return [answer.to_json() if as_dict is None else json.dumps(as_dict(), indent=2, allow_nan=False)]
+
     if output is not None:
         write_answer(answer, output, pieces(), table)
     if as_json:

@@ -67,7 +67,8 @@ def fit_strength(
     share = max(particles // 4, FEWEST)
     found, approximations = [], []
     for value in nodes:
-        approximations.append(_approximation(replace(record, strength=float(value)), sigma, prior))
+        at = replace(record, strength=float(value))
+        approximations.append(approximate(at, path_of(at, sigma=sigma, prior=prior)))
         found.append(run_clouds(approximations[-1], particles=share, clouds=clouds, seed=seed, threads=threads))
     evidences = np.array([each.log_evidence[0] if not any(each.died) else -math.inf for each in found])
     if not np.isfinite(evidences).any():
@@ -113,10 +114,6 @@ def _grid(record: ChoiceRecord, sigma: float, prior: float) -> Numbers:
     usual = 0.1 if record.kind == GREEDY else 0.2 * scale if record.kind == SOFTMAX else 2 * sigma
     most = 0.95 / usual if record.kind == GREEDY else FARTHEST
     return np.asarray(usual * np.exp(np.linspace(-math.log(FARTHEST), math.log(most), CELLS + 1)))
-
-
-def _approximation(record: ChoiceRecord, sigma: float, prior: float) -> Approximation:
-    return approximate(record, path_of(record, sigma=sigma, prior=prior))
 
 
 def _mixed(found: list[PathClouds], weights: Numbers, nodes: Numbers, particles: int, seed: int) -> PathClouds:

@@ -16,7 +16,7 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import ParameterError, ResumeError
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import check_numbers, check_types, draws
-from unbandit.estimators.procedures import Method, needed
+from unbandit.estimators.procedures import needed
 from unbandit.formatting import counted, short_numbers
 from unbandit.log.growth import GrowingLog
 from unbandit.log.snapshot import read_snapshot, write_snapshot
@@ -81,17 +81,15 @@ class StreamingEstimate(Tabular):
             )
         self.position: dict[str, Any] = {}
         looks = self.rule.look_rule() if method in (None, "bracket") else None
-        self.log = GrowingLog(arms, need=self._need(method or "bracket"), looks=looks)
+        # of a log that misses rounds, the switching rounds are counted whatever the rule
+        need: Need = needed(self.rule, method or "bracket") if self.options.get("kept") is None else "switching"
+        self.log = GrowingLog(arms, need=need, looks=looks)
         if snapshot is not None and os.path.exists(snapshot):  # noqa: PTH110 (false for names that cannot be)
             self._resume(snapshot)
 
     def __repr__(self) -> str:
         held = f"{counted(int(self.log.lengths.sum()), 'round')}, {len(self.log.arms)} arms"
         return f"<StreamingEstimate: {held}, {short_numbers(str(self.rule))}>"
-
-    def _need(self, method: Method) -> Need:
-        """Return what is counted: of a log that misses rounds the switching rounds, whatever the rule."""
-        return needed(self.rule, method) if self.options.get("kept") is None else "switching"
 
     def update(self, actions: Any, demonstration: object = None) -> None:
         """Take the next rounds of a demonstration, any number of them.

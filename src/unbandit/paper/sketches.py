@@ -124,7 +124,7 @@ class SketchExploration(PaperFigure):
         for rule in RULES:
             shares = _shares(rule, results)[0]
             what = "share of rounds on the worse arm, last quarter less first quarter; below 0"
-            change = measured(replicates(_last_less_first_quarter, shares))
+            change = measured(replicates(lambda kept: kept[:, -QUARTER:].mean() - kept[:, :QUARTER].mean(), shares))
             claims.append(Claim.below(f"{rule} explores less as time goes on", what, change, 0.0))
             late[rule] = share(int((shares[:, -LATE:] > 0).any(axis=1).sum()), len(shares))
         tried = "share of runs that pull the worse arm in the last tenth of the rounds"
@@ -153,10 +153,6 @@ def _explored(rule: Demonstrator, size: Size) -> tuple[NDArray[np.float64], NDAr
         last = int(np.flatnonzero(worse)[-1]) + 1
         stops[played.run] = worse[max(0, last - BEFORE) : last].mean()
     return shares, stops
-
-
-def _last_less_first_quarter(shares: NDArray[np.float64]) -> float:
-    return float(shares[:, -QUARTER:].mean() - shares[:, :QUARTER].mean())
 
 
 SWITCH_COLUMNS = {

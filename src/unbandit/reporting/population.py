@@ -98,7 +98,10 @@ def population_report(
         composed = command_line(source.name, ["--rule", found.rule], asked | {"population": True})
     heading = heading_of("Many people, one population", source, name, **texts)
     said = population_sentence(found)
-    in_unit = () if shown_in is None else (Notice("values-in-unit", _said_of(shown_in)),)
+    in_unit: tuple[Notice, ...] = ()
+    if shown_in is not None:
+        text = f"Values of arms are in {shown_in.name}: those of the rule's rewards times {number(shown_in.factor, 6)}."
+        in_unit = (Notice("values-in-unit", text),)
     main = main_part(
         "population.html", **heading, short=short, sentence=said, overview=_overview(found), level=share(found.level),
         warnings=group_notices(found.warnings, found.arms, audience),
@@ -128,10 +131,6 @@ def population_sentence(found: Population) -> str:
         return said
     chance = share(first["probability_best"], 2)
     return f'{said} Averaged over participants, arm "{shown(first["arm"])}" is the best with a probability of {chance}.'
-
-
-def _said_of(unit: Unit) -> str:
-    return f"Values of arms are in {unit.name}: those of the rule's rewards times {number(unit.factor, 6)}."
 
 
 def _arm_rows(found: Population, factor: float) -> list[dict[str, str]]:
