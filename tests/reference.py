@@ -146,7 +146,7 @@ def reference_recent(rule: Any, instance: Instance, horizon: int, run: int = 0, 
     """Play an index rule that forgets: every round looks at all rewards of the window, or fades all of them."""
     rewards, arms, record = rewards_of(instance, horizon, run, seed), range(len(instance)), []
     window, discount = rule.memory
-    faded_pulls, faded_totals = [0.0 for _ in arms], [0.0 for _ in arms]
+    faded_pulls, faded_totals, arm = [0.0 for _ in arms], [0.0 for _ in arms], 0
     for round in range(1, horizon + 1):
         pulls, totals = faded_pulls, faded_totals
         if window:
@@ -154,7 +154,8 @@ def reference_recent(rule: Any, instance: Instance, horizon: int, run: int = 0, 
             pulls, totals = [float(len(each)) for each in recent], [math.fsum(each) for each in recent]
         growth = rule.exploration * math.log(max(sum(pulls), 1.0))
         index = [totals[arm] / pulls[arm] + math.sqrt(growth / pulls[arm]) if pulls[arm] else math.inf for arm in arms]
-        arm = largest(index, rule.ties, seed, run, round)
+        if round <= len(arms) or (round - 1 - len(arms)) % rule.batch == 0:
+            arm = largest(index, rule.ties, seed, run, round)
         reward = rewards[arm][sum(1 for each, _ in record if each == arm)]
         record.append((arm, reward))
         faded_pulls = [discount * faded_pulls[each] + (each == arm) for each in arms]

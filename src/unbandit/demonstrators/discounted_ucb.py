@@ -27,7 +27,11 @@ class DiscountedUCB(RecentIndexRule):
     called: ClassVar[Mapping[str, OtherName]] = EXPLORATION | {"gamma": OtherName("discount")}
     title: ClassVar[str] = "Discounted UCB"
     aliases: ClassVar[tuple[str, ...]] = ("d-ucb", "ducb")
-    examples: ClassVar[Examples] = ({}, {"exploration": 0.5, "discount": 0.9, "ties": "random"})
+    examples: ClassVar[Examples] = (
+        {},
+        {"exploration": 0.5, "discount": 0.9, "ties": "random"},
+        {"discount": 0.95, "batch": 4},
+    )
 
     exploration: float = Field(2.0, gt=0, description="factor of ln n in the width's square")
     discount: float = Field(0.999, gt=0, lt=1, description="weight of a reward relative to that of the next round's")

@@ -27,7 +27,7 @@ class SlidingWindowUCB(RecentIndexRule):
     called: ClassVar[Mapping[str, OtherName]] = EXPLORATION | {"tau": OtherName("window")}
     title: ClassVar[str] = "Sliding-window UCB"
     aliases: ClassVar[tuple[str, ...]] = ("sw-ucb", "swucb")
-    examples: ClassVar[Examples] = ({}, {"window": 40, "ties": "random"})
+    examples: ClassVar[Examples] = ({}, {"window": 40, "ties": "random"}, {"window": 60, "batch": 7})
 
     window: int = Field(1000, ge=1, lt=2**32, description="rounds that count, the last ones")
 

@@ -19,7 +19,7 @@ from unbandit import theory
 from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule, RecentIndexRule
 from unbandit.demonstrators.elimination import expected_tests, tested_epochs
 from unbandit.demonstrators.widths import RegretWidth, has_power_width
-from unbandit.errors import Notice, NotIdentifiable, option
+from unbandit.errors import InferenceError, Notice, NotIdentifiable, option
 from unbandit.instance import Gaussian, Noise
 from unbandit.kernels import comparison as kernels
 from unbandit.kernels.comparison import COUNTS_ONLY, ONE_SIDED, TWO_SIDED, PowerWidths
@@ -41,6 +41,7 @@ READINGS = {"switching": ONE_SIDED, "bracket": TWO_SIDED, "counts": COUNTS_ONLY}
 
 Horizon = int | NDArray[np.int64]  # `T`: one for all demonstrations, or one for each of them
 SMALLER_ERROR = 50  # how many times smaller the error of a bound is made where luck may have caused it
+FEWEST_CHANGES, BY_CHANCE = 4, 1e-6  # changes of arm that show no batch yet, and how seldom chance makes more do
 BACK, BLOCK = 64, 1 << 16  # epochs that are looked at backwards from one, and together
 
 Numbers = NDArray[np.float64]
@@ -242,12 +243,34 @@ def compare_rounds(
             remedy="Read the whole log into memory.",
         )
     actions, offsets = log.actions, log.offsets
+    for which in range(start, stop):
+        _check_batch(log.demonstration(which)[len(log.arms) :], rule, len(log.arms))
     result = Comparison.empty((stop - start, len(log.arms)))
     codes, places = actions.view(f"u{actions.itemsize}"), np.ascontiguousarray(offsets[start : stop + 1], np.int64)
     compare_recent(
         rule.parameters(0), noise.deviation, codes, places, _fixed(pulls), result.best, result.verdict, result.numbers
     )
     return result
+
+
+def _check_batch(actions: NDArray[Any], rule: RecentIndexRule, opening: int) -> None:
+    """Refuse rounds after the opening that no rule with this batch plays, or that show a longer batch."""
+    changes = np.flatnonzero(np.diff(actions)) + 1
+    shown = int(np.gcd.reduce(np.diff(changes))) if changes.size > 1 else 1  # whatever the opening was
+    if changes.size > FEWEST_CHANGES and (changes.size - 1) * np.log(shown / rule.batch) > -np.log(BY_CHANCE):
+        raise NotIdentifiable(
+            f"{rule.name}: the log changes its arm {changes.size:,} times after the opening, and always a multiple of "
+            f"{shown} rounds after the time before, as a rule with batch={shown} does; got batch={rule.batch}.",
+            remedy=f"Give batch={shown}, or the batch that made the log.",
+        )
+    if (within := changes[changes % rule.batch != 0]).size:
+        at = opening + int(within[0]) + 1
+        raise InferenceError(
+            f"{rule.name}: a rule that decides every {rule.batch} rounds from round {opening + 1} on would not have "
+            f"changed its arm in round {at:,}.",
+            round=at,
+            remedy="Check the batch.",
+        )
 
 
 def assumptions(

@@ -16,6 +16,10 @@ mean so weighted plus `sqrt(exploration ln n / N_i)`, where `n` is the sum of al
   weighted by `N_i(t)`. A reward counts in it by the sum of its weights over the rounds, hence the variance.
 - *A bound.* In nearly every round `D >= g`, so the same average of `g(t)` bounds the gap from below. That is all where
   an arm's window ran empty, since such an arm is pulled whatever its mean.
+- *Batches.* Only the rounds in which the rule decides are averaged over: which these are does not depend on rewards.
+  The arm's turn came between two decisions, so `D` is halfway between `g` when the best arm was last preferred and `g`
+  at the next pull. While the rule stays with the arm for several batches there is an upper side alone; the rewards of
+  the stay have a mean that follows from `D` before and after it (`_lay_between`).
 """
 
 import math
@@ -41,6 +45,7 @@ class RecentIndex(NamedTuple):
     discount: float  # weight of a reward by its age in rounds; 1 for none
     exploration: float
     random_ties: bool
+    batch: int  # rounds from one decision to the next, once every arm has had a turn
 
 
 class Hesitations(NamedTuple):
@@ -57,6 +62,12 @@ class Hesitations(NamedTuple):
 def recent_width(rule: RecentIndex, total: float, pulls: float) -> float:
     """Return `sqrt(exploration ln n / N)`; infinite for an arm without recent pulls."""
     return math.sqrt(rule.exploration * math.log(max(total, 1.0)) / pulls) if pulls > 0.0 else math.inf
+
+
+@inlined
+def _decides(rule: RecentIndex, arms: int, t: int) -> bool:
+    """Return whether the rule decides before round `t`: in one round per arm, then once a batch."""
+    return t < arms or (t - arms) % rule.batch == 0
 
 
 @inlined
@@ -91,14 +102,16 @@ def pull_largest_recent(bandit: Bandit, rule: RecentIndex, first_run: int, actio
         name = np.uint64(first_run + run)
         for arm in range(arms):
             made[arm], pulls[arm], totals[arm] = 0, 0.0, 0.0
+        chosen = 0
         for t in range(horizon):
-            total = 0.0
-            for arm in range(arms):
-                total += pulls[arm]
-            for arm in range(arms):
-                mean = totals[arm] / pulls[arm] if pulls[arm] > 0.0 else 0.0
-                index[arm] = mean + recent_width(rule, total, pulls[arm])
-            chosen = _largest(index, rule.random_ties, t, name, bandit)
+            if _decides(rule, arms, t):
+                total = 0.0
+                for arm in range(arms):
+                    total += pulls[arm]
+                for arm in range(arms):
+                    mean = totals[arm] / pulls[arm] if pulls[arm] > 0.0 else 0.0
+                    index[arm] = mean + recent_width(rule, total, pulls[arm])
+                chosen = _largest(index, rule.random_ties, t, name, bandit)
             gained = reward(bandit, name, np.uint64(chosen), np.uint64(made[chosen]))
             if window > 0:
                 if t >= window:
@@ -147,41 +160,96 @@ def _count_pulls(actions: NDArray[Any], rule: RecentIndex, arm: int, counts: Num
 
 
 @called
-def read_recent_arm(actions: NDArray[Any], rule: RecentIndex, arm: int, best: int) -> Hesitations:
-    """Return what a demonstration says about the gap between an arm and the most-pulled one."""
+def _points(
+    actions: NDArray[Any], rule: RecentIndex, arms: int, arm: int, best: int, own: Numbers, gaps: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Return `D` before every decision, and how far its two sides are apart; NaN where nothing says what it is."""
+    rounds = actions.size
+    following, last = np.full(rounds, NONE), NONE  # the arm's next pull, from a round on
+    for t in range(rounds - 1, -1, -1):
+        last = t if actions[t] == arm else last
+        following[t] = last
+    waited, below = np.full(rounds, math.nan), math.nan  # g when the best arm was last preferred, before a decision
+    for t in range(rounds):
+        if rule.batch > 1 and _decides(rule, arms, t):
+            waited[t] = below
+            below = gaps[t] if actions[t] == best else below
+        below = math.nan if actions[t] == arm else below
+    points, sides, after = np.full(rounds, math.nan), np.zeros(rounds), math.nan
+    for t in range(rounds):
+        upcoming = following[t]
+        if upcoming != NONE and _decides(rule, arms, t):
+            leaves = rule.window > 0 and own[upcoming] < own[t]  # a reward leaves the window first
+            side = after if leaves else waited[upcoming]
+            points[t] = gaps[upcoming]
+            if leaves or math.isfinite(side):
+                sides[t] = abs(points[t] - side)
+                points[t] = 0.5 * (points[t] + side)
+        if actions[t] == arm:
+            after = gaps[t + 1]
+    if rule.batch > 1:
+        _lay_between(actions, rule, arms, arm, own, points)
+    return points, sides
+
+
+@called
+def _lay_between(actions: NDArray[Any], rule: RecentIndex, arms: int, arm: int, own: Numbers, points: Numbers) -> None:
+    """Replace the points within stays of several batches with an arm, where the actions show an upper side alone.
+
+    The rewards of a stay have a mean that follows from the points before and after it; each batch is taken to have it.
+    """
+    start = NONE
+    for end in range(actions.size):
+        if not _decides(rule, arms, end):
+            continue
+        if actions[end] == arm:
+            start = end if start == NONE else start
+            continue
+        known = start != NONE and math.isfinite(points[end])
+        if known and (own[start] == 0.0 or math.isfinite(points[start])):
+            base = points[start] if own[start] > 0.0 else 0.0
+            gained = _gained(rule, end - start)
+            of_stay = (own[end] * points[end] - (own[end] - gained) * base) / gained
+            for t in range(start + 1, end):
+                if _decides(rule, arms, t):
+                    gained = _gained(rule, t - start)
+                    between = ((own[t] - gained) * base + gained * of_stay) / own[t]
+                    points[t] = min(points[t], between)
+        start = NONE
+
+
+@inlined
+def _gained(rule: RecentIndex, pulls: int) -> float:
+    """Return what as many pulls in a row add to an arm's recent pulls."""
+    return float(min(pulls, rule.window)) if rule.window > 0 else (1.0 - rule.discount**pulls) / (1.0 - rule.discount)
+
+
+@called
+def read_recent_arm(actions: NDArray[Any], rule: RecentIndex, arms: int, arm: int, best: int) -> Hesitations:
+    """Return what a demonstration of `arms` arms says about the gap between an arm and the most-pulled one."""
     rounds = actions.size
     own, other, gaps = np.empty(rounds + 1), np.empty(rounds + 1), np.empty(rounds + 1)
     bounded = _count_pulls(actions, rule, arm, own)
     _count_pulls(actions, rule, best, other)
     for t in range(rounds + 1):
-        recent = float(min(t, rule.window)) if rule.window > 0 else (1.0 - rule.discount**t) / (1.0 - rule.discount)
+        recent = _gained(rule, t)
         known = own[t] > 0.0 and other[t] > 0.0
         gaps[t] = recent_width(rule, recent, own[t]) - recent_width(rule, recent, other[t]) if known else math.nan
-    following, last = np.full(rounds, NONE), NONE  # the arm's next pull, from a round on
-    for t in range(rounds - 1, -1, -1):
-        last = t if actions[t] == arm else last
-        following[t] = last
     # --- the average of D, weighted by the arm's recent pulls; where there is a bound alone, that of g ---
     pulled = 0
     for t in range(rounds):
         pulled += 1 if actions[t] == arm else 0
     bounded = bounded or pulled < 2
-    after, total, sum_of_points, sum_apart = math.nan, 0.0, 0.0, 0.0
+    points, sides = _points(actions, rule, arms, arm, best, own, gaps)
+    total, sum_of_points, sum_apart = 0.0, 0.0, 0.0
     weights, of_best = np.zeros(rounds + 1), np.zeros(rounds + 1)
     for t in range(rounds):
-        point, apart, upcoming = gaps[t], 0.0, following[t]
-        if not bounded:
-            point = gaps[upcoming] if upcoming != NONE else math.nan
-            if rule.window > 0 and upcoming != NONE and own[upcoming] < own[t]:  # a reward leaves the window first
-                apart = abs(point - after)
-                point = 0.5 * (point + after)
-        if math.isfinite(point) and math.isfinite(gaps[t]):
+        point, apart = (gaps[t], 0.0) if bounded else (points[t], sides[t])
+        if _decides(rule, arms, t) and math.isfinite(point) and math.isfinite(gaps[t]):
             total += own[t]
             sum_of_points += own[t] * point
             sum_apart += own[t] * apart
             weights[t], of_best[t] = 1.0, own[t] / other[t]
-        if actions[t] == arm:
-            after = gaps[t + 1]
     if total == 0.0:
         return Hesitations(False, 0.0, 0.0, math.nan, math.nan)
     own_variance = _variance(actions, rule, arm, weights) / (total * total)
@@ -207,7 +275,7 @@ def compare_recent(
             best[d, arm] = arm == top
             compared = without_comparison(BEST if arm == top else UNSEEN, 0.0 if arm == top else nan)
             if arm != top and pulls[d, arm] > 0:
-                found = read_recent_arm(actions[offsets[d] : offsets[d + 1]], rule, arm, top)
+                found = read_recent_arm(actions[offsets[d] : offsets[d + 1]], rule, arms, arm, top)
                 noise = sigma * sigma * (1.0 / found.own + 1.0 / found.other)
                 spread = math.sqrt(noise + found.apart * found.apart / 12.0)
                 own, other, gap = found.own, found.other, found.gap
