@@ -53,11 +53,13 @@ def bootstrapped(request: Request, resamples: int, seed: int) -> Answer:
 
 
 def _simulated(request: Request, which: int, instance: Instance, resamples: int, seed: int) -> Comparison:
-    """Return what simulations in place of one demonstration say; of part of a run, the same part of whole runs."""
+    """Return what simulations in place of one demonstration say; of part of a run, the same part of whole runs.
+
+    Where arms come and go, they are there in the same rounds.
+    """
     rule, horizon, length = request.rule, int(request.horizons[which]), int(request.lengths[which])
-    if request.available is not None:
-        return _simulated_while_there(request, which, instance, resamples, seed)
-    if not shows_part(request.log):
+    there = request.availability if request.available is not None else None
+    if there is None and not shows_part(request.log):
         return compare(
             rule.evidence(instance, horizon, runs=resamples, seed=seed, length=length), rule, request.method, horizon,
             request.constant, request.anchor, request.known_noise,
@@ -65,9 +67,18 @@ def _simulated(request: Request, which: int, instance: Instance, resamples: int,
     few, parts = max(1, MOST_SIMULATED_ROUNDS // length), []
     for first in range(0, resamples, few):
         means = np.tile(instance.means, (min(few, resamples - first), 1))
-        runs = rule.demonstrate_at(means, instance.noise, horizon, length=length, seed=seed, first_run=first)
-        shown = replace(request, log=request.log.like(which, runs), horizons=np.full(len(runs), horizon))
-        parts.append(shown.compare(0, len(runs)))
+        runs = rule.demonstrate_at(
+            means, instance.noise, horizon, length=length, seed=seed, first_run=first, availability=there
+        )
+        horizons = np.full(len(runs), horizon)
+        if shows_part(request.log):
+            shown = replace(request, log=request.log.like(which, runs), horizons=horizons)
+            parts.append(shown.compare(0, len(runs)))
+            continue
+        assert there is not None
+        offsets, known = np.arange(len(runs) + 1) * length, (request.anchor, request.known_noise)
+        found = read_available(runs.reshape(-1), offsets, there, rule, request.method, horizons, *known)
+        parts.append(found.comparison)
     return Comparison.joined(parts)
 
 
@@ -78,27 +89,6 @@ def _check_means(request: Request, which: int, found: Intervals) -> None:
         return
     if why := obstacle_to_simulations(reading, which, request.log, there, found.low, found.high):
         raise NotIdentifiable(why, remedy=f"Use {option('method', 'bracket')}.")
-
-
-def _simulated_while_there(
-    request: Request, which: int, instance: Instance, resamples: int, seed: int
-) -> Comparison:  # fmt: skip
-    """Return what simulations say in which arms are there in the same rounds."""
-    assert request.available is not None
-    assert request.availability is not None
-    rule, horizon, length = request.rule, int(request.horizons[which]), int(request.lengths[which])
-    few, parts = max(1, MOST_SIMULATED_ROUNDS // length), []
-    for first in range(0, resamples, few):
-        means = np.tile(instance.means, (min(few, resamples - first), 1))
-        runs = rule.demonstrate_at(
-            means, instance.noise, horizon, length=length, seed=seed, first_run=first, availability=request.availability
-        )
-        found = read_available(
-            runs.reshape(-1), np.arange(len(runs) + 1) * length, request.availability, rule, request.method,
-            np.full(len(runs), horizon), request.anchor, request.known_noise,
-        )  # fmt: skip
-        parts.append(found.comparison)
-    return Comparison.joined(parts)
 
 
 def _row(request: Request, seen: Comparison, found: Intervals, again: Comparison) -> dict[str, Numbers]:

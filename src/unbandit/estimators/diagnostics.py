@@ -195,6 +195,10 @@ class _NearBest(Diagnostic):
     """So many arms are within two deviations of the most-pulled one that it may just be the luckiest of them."""
 
     code = "near-best"
+    consequence: ClassVar[str] = (
+        "Where they are nearly equal, their gaps are too large, and 95% intervals of these arms hold the truth in "
+        "about 85% to 90% of cases."
+    )
 
     def marks(self, seen: Reading) -> Marks:
         if len(seen.arms) <= MANY_CLOSE:
@@ -207,8 +211,7 @@ class _NearBest(Diagnostic):
         best = seen.arms[int(seen.comparison.best.argmax())]
         text = (
             f"{self.marked(seen).size} arms are too close to {quoted(best)}, the most-pulled one, to tell apart: it "
-            "may be the luckiest of them rather than the best. Where they are nearly equal, their gaps are too large, "
-            "and 95% intervals of these arms hold the truth in about 85% to 90% of cases."
+            f"may be the luckiest of them rather than the best. {self.consequence}"
         )
         return Notice(self.code, text, arm=best)
 
@@ -217,14 +220,7 @@ class _CloseToBest(_NearBest):
     """The same, where the intervals allow for it."""
 
     code, kind = "close-to-best", "notes"
-
-    def notice(self, seen: Reading) -> Notice:
-        best = seen.arms[int(seen.comparison.best.argmax())]
-        text = (
-            f"{self.marked(seen).size} arms are too close to {quoted(best)}, the most-pulled one, to tell apart: it "
-            "may be the luckiest of them rather than the best. The intervals allow for that."
-        )
-        return Notice(self.code, text, arm=best)
+    consequence = "The intervals allow for that."
 
 
 class _Unresolved(Diagnostic):
