@@ -5,8 +5,10 @@ and shows what the smaller number costs.
 """
 
 import math
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from typing import Any, ClassVar
 
 import numpy as np
@@ -173,68 +175,9 @@ def posterior_metrics(setting: TrialSetting, rows: pl.DataFrame) -> PosteriorMet
     )
 
 
-CRITERIA = (
-    Criterion(
-        "posterior, means",
-        "coverage of the 95% intervals of the means",
-        "93% to 97%, averaged over arms",
-        "Every run draws its means from the prior. A run that ends without a posterior (an `InferenceError`) has no "
-        "interval; such runs are counted in brackets, and where they are more than 1% the goal is missed.",
-        charted="posteriors, means",
-    ),
-    Criterion(
-        "posterior, gaps",
-        "coverage of the 95% intervals of the gaps to the best arm",
-        "at least 93%, averaged over arms",
-        "More than 97% is no fault: the best arm's gap is exactly 0, and an interval that begins there is certain to "
-        "hold it. Where actions do not show the level of all means, the intervals of the means are mostly the "
-        "prior's, and these show whether the differences are right.",
-        charted="posteriors, gaps",
-    ),
-    Criterion(
-        "ranks",
-        "ranks of the true means among 99 draws (simulation-based calibration)",
-        f"uniform: missed if p ≤ {RANKS_LEVEL}, adjusted by Holm's method for all cells at once",
-        "Chi-square in 20 bins, of one arm per run, because those of one run err together. A large p-value proves "
-        "nothing, so no cell is ticked.",
-        only_misses=True,
-    ),
-    Criterion(
-        "spread between clouds",
-        "how far clouds of particles disagree about a mean, in posterior standard deviations",
-        f"at most {MOST_SPREAD}",
-        "The standard deviation of a mean's expectation between clouds. An answer averages over all clouds, and is "
-        "more precise by the root of their number.",
-    ),
-    Criterion(
-        "log evidence",
-        "Monte-Carlo error of the log evidence, in nats",
-        f"at most {MOST_EVIDENCE_ERROR} for rules that choose at random",
-        "As the answer itself reports it, averaged over runs.",
-    ),
-    Criterion(
-        "information kept",
-        "share of the rewards' information about the gaps that the actions keep",
-        "no goal: a property of the rule",
-        "The variance of the gaps given every reward, divided by their variance given the actions alone; both are "
-        "posterior variances, summed over arms and runs. 1: the actions show as much as the rewards would.",
-    ),
-    Criterion(
-        "posterior, against naive",
-        "mean squared error of the gaps, relative to the naive estimator `sqrt(2) sigma sqrt(ln T / n)`",
-        "below 1, averaged over arms",
-        "The naive estimator takes the most-pulled arm for the best. Arms never pulled, of which it says nothing, are "
-        "left out of both.",
-    ),
-)
-
-
-BY_RULE = Criterion(
-    "posterior, means by rule",
-    "coverage of the 95% intervals of the means, averaged over all cells of a rule",
-    "93% to 97%",
-    "The runs of one cell seldom decide whether it is within two points of 95%. Those of all cells together do.",
-)
+_TEXTS = tomllib.loads(resources.files("unbandit.calibration").joinpath("criteria.toml").read_text("utf-8"))
+CRITERIA = [Criterion(**each | {"goal": each["goal"].format_map(globals())}) for each in _TEXTS["posterior"]]
+BY_RULE = Criterion(**_TEXTS["by_rule"])
 
 
 def _failed(failed: int, runs: int) -> str:
