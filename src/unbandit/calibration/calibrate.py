@@ -42,21 +42,8 @@ from unbandit.progress import Progress
 from unbandit.study.dispatch import run_together
 from unbandit.study.results import ResultsFolder
 
-MEASURES: dict[str, Measure] = {
-    each.name: each
-    for each in (
-        ClosedForms(),
-        Posteriors(),
-        Sampler(),
-        Identify(),
-        Misfits(),
-        Logs(),
-        Fits(),
-        Populations(),
-        Contexts(),
-        Timings(),
-    )
-}
+KINDS = (ClosedForms, Posteriors, Sampler, Identify, Misfits, Logs, Fits, Populations, Contexts, Timings)
+MEASURES: dict[str, Measure] = {kind.name: kind() for kind in KINDS}
 """Everything that is measured, by name, in the order of the page."""
 
 PAGE, CHART, FIGURES, COVERAGES = "calibration.md", "calibration.png", "figures.csv", "coverage.csv"
@@ -120,19 +107,11 @@ def read_calibration(folder: str | os.PathLike[str]) -> Calibration:
 
 
 def calibrate(
-    folder: str | os.PathLike[str] = "calibration",
-    *,
-    measures: Sequence[str] = (),
-    rules: Sequence[str] = (),
-    runs: int | None = None,
-    seed: int = 1,
-    particles: int | None = None,
-    clouds: int | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    say: Callable[[str], None] = lambda sentence: None,
-    ready: Callable[[], None] = lambda: None,
-) -> Calibration:
+    folder: str | os.PathLike[str] = "calibration", *, measures: Sequence[str] = (), rules: Sequence[str] = (),
+    runs: int | None = None, seed: int = 1, particles: int | None = None, clouds: int | None = None,
+    threads: int | None = None, progress: Progress | None = None,
+    say: Callable[[str], None] = lambda sentence: None, ready: Callable[[], None] = lambda: None,
+) -> Calibration:  # fmt: skip
     """Measure how far the answers can be trusted, and write it down.
 
     Parameters

@@ -2,7 +2,7 @@
 
 A measure defines the cells that are played, the metrics of the rows of a cell, and its part of the page; the queue, the
 folder, the page and the table of coverages follow by themselves. A new one joins by being listed in
-`calibration/calibrate.py:MEASURES`.
+`calibration/calibrate.py:KINDS`.
 """
 
 import math

@@ -22,19 +22,11 @@ NOISE, NORMAL, BETA = Gaussian(SIGMA), NormalPrior(), BetaPrior()
 """Gaussian noise, and what means of Gaussian and of Bernoulli rewards are drawn from."""
 
 GAUSSIAN = (
-    "ucb:alpha=0.25",
-    "ucb1",
-    f"klucb:noise=gaussian,sigma={SIGMA}",
-    f"klucb:noise=gaussian,sigma={SIGMA},level=round",
-    "lilucb",
-    "moss",
-    "sae:alpha=0.25",
-    "phased:alpha=0.25",
-    f"thompson:deviation=1,sigma={SIGMA}",
-    "epsilon-greedy:epsilon=0.1",
-    "softmax:temperature=0.1",
+    "ucb:alpha=0.25", "ucb1", f"klucb:noise=gaussian,sigma={SIGMA}",
+    f"klucb:noise=gaussian,sigma={SIGMA},level=round", "lilucb", "moss", "sae:alpha=0.25", "phased:alpha=0.25",
+    f"thompson:deviation=1,sigma={SIGMA}", "epsilon-greedy:epsilon=0.1", "softmax:temperature=0.1",
     "learning-softmax",
-)
+)  # fmt: skip
 """The rules that play Gaussian rewards."""
 
 BERNOULLI = ("klucb", "klucb:level=round", "ucbv", "thompson:noise=bernoulli", "exp3")

@@ -109,15 +109,10 @@ class ContextEstimate(Finding):
         """Return the answer in the form that JSON has it; of several demonstrations, those are in a list."""
         found, check = self.posterior, self.check
         answer: dict[str, Any] = {
-            "schema": SCHEMA,
-            "rule": found.rule,
-            "method": "posterior",
-            "rounds": sum(each.rounds for each in self.posteriors.values()),
-            "level": found.level,
-            "sigma": found.sigma,
-            "prior": found.prior,
-            "check": check.to_dict(),
-        }
+            "schema": SCHEMA, "rule": found.rule, "method": "posterior",
+            "rounds": sum(each.rounds for each in self.posteriors.values()), "level": found.level,
+            "sigma": found.sigma, "prior": found.prior, "check": check.to_dict(),
+        }  # fmt: skip
         if self.several:
             answer["demonstrations"] = [{"demonstration": name, **self._learner(name)} for name in self.posteriors]
         else:

@@ -65,15 +65,10 @@ def demonstrated(
     offers = len(offered.features)
     offsets = np.concatenate([offered.offsets[:-1] + run * offers for run in range(runs)] + [[runs * offers]])
     return ContextLog.from_arrays(
-        np.tile(offered.features, (runs, 1)),
-        chosen.reshape(-1),
-        offsets=offsets,
-        codes=np.tile(offered.codes, runs),
-        arms=offered.arms,
-        feature_names=offered.feature_names,
-        starts=np.arange(runs + 1) * offered.rounds,
-        rewards=gained.reshape(-1) if rewards else None,
-    )
+        np.tile(offered.features, (runs, 1)), chosen.reshape(-1), offsets=offsets,
+        codes=np.tile(offered.codes, runs), arms=offered.arms, feature_names=offered.feature_names,
+        starts=np.arange(runs + 1) * offered.rounds, rewards=gained.reshape(-1) if rewards else None,
+    )  # fmt: skip
 
 
 def choices_at(

@@ -94,13 +94,9 @@ class LearningCurve(Finding):
 
 
 def learning_curve(
-    log: ActionLog | str | os.PathLike[str] | Any,
-    rule: Demonstrator | str,
-    *,
-    demonstration: object = None,
-    points: int = 24,
-    **options: Any,
-) -> LearningCurve:
+    log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | str, *, demonstration: object = None,
+    points: int = 24, **options: Any,
+) -> LearningCurve:  # fmt: skip
     """Estimate from the first rounds of a log, then from more of them, up to all.
 
     The rule keeps its horizon throughout: it is the record that grows, not the experiment.

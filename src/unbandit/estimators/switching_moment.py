@@ -163,14 +163,9 @@ def switching_rounds(
 
 
 def switching_moment(
-    log: ActionLog | str | os.PathLike[str] | Any,
-    rule: Demonstrator | str,
-    arm: object = None,
-    *,
-    estimate: Estimate | None = None,
-    demonstration: object = None,
-    **options: Any,
-) -> SwitchingMoment:
+    log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | str, arm: object = None, *,
+    estimate: Estimate | None = None, demonstration: object = None, **options: Any,
+) -> SwitchingMoment:  # fmt: skip
     """Return both decision values around the round at which the rule turned away from an arm.
 
     Parameters

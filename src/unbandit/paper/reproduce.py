@@ -48,23 +48,13 @@ LONG_SECONDS = 10.0  # from which on it is said how long it takes
 
 
 def reproduce(
-    names: Sequence[str] = (),
-    folder: str | os.PathLike[str] = "reproduction",
-    *,
-    runs: int | Literal["paper"] | None = None,
-    seed: int = 1,
-    full: bool = False,
-    beyond: bool = False,
-    device: str = "cpu",
-    threads: int | None = None,
-    executor: SupportsSubmit | str | None = None,
-    address: str | None = None,
-    wait: float = WAIT,
-    progress: Progress | None = None,
-    say: Callable[[str], None] = lambda sentence: None,
-    ready: Callable[[], None] = lambda: None,
+    names: Sequence[str] = (), folder: str | os.PathLike[str] = "reproduction", *,
+    runs: int | Literal["paper"] | None = None, seed: int = 1, full: bool = False, beyond: bool = False,
+    device: str = "cpu", threads: int | None = None, executor: SupportsSubmit | str | None = None,
+    address: str | None = None, wait: float = WAIT, progress: Progress | None = None,
+    say: Callable[[str], None] = lambda sentence: None, ready: Callable[[], None] = lambda: None,
     told: Callable[[FinishedFigure], None] = lambda made: None,
-) -> Reproduction:
+) -> Reproduction:  # fmt: skip
     """Make figures of the paper, and the page that shows them.
 
     Parameters

@@ -33,18 +33,10 @@ most this many places at a time."""
 
 
 def plan(
-    instance: Instance | str,
-    rule: Demonstrator | str,
-    within: float,
-    *,
-    level: float = 0.95,
-    longest: int = 100_000,
-    points: int = 12,
-    runs: int = 200,
-    seed: int = 1,
-    threads: int | None = None,
+    instance: Instance | str, rule: Demonstrator | str, within: float, *, level: float = 0.95,
+    longest: int = 100_000, points: int = 12, runs: int = 200, seed: int = 1, threads: int | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Plan:
+) -> Plan:  # fmt: skip
     """Return how long a rule must run for each gap to be known to within a distance, and its regret by then.
 
     A gap is known to within d when half the length of its interval is at most d in half of the runs (criterion

@@ -61,27 +61,14 @@ class Report(Page):
 
 
 def report(
-    log: ActionLog | str | os.PathLike[str] | Any,
-    rule: Demonstrator | RuleFamily | str,
-    *,
-    source: LogSource | None = None,
-    name: str | None = None,
-    command: str | None = None,
-    truth: Mapping[str, float] | None = None,
-    windows: int | None = None,
-    sensitivity: bool = False,
-    names: Mapping[str, str] | None = None,
-    unit: str | tuple[str, float] | None = None,
-    title: str | None = None,
-    author: str | None = None,
-    date: str | None = None,
-    short: bool = False,
-    table_file: str | None = None,
-    progress: Callable[[str, float], None] | None = None,
-    audience: Audience = python_option,
-    demonstration: object = None,
-    **options: Any,
-) -> Report:
+    log: ActionLog | str | os.PathLike[str] | Any, rule: Demonstrator | RuleFamily | str, *,
+    source: LogSource | None = None, name: str | None = None, command: str | None = None,
+    truth: Mapping[str, float] | None = None, windows: int | None = None, sensitivity: bool = False,
+    names: Mapping[str, str] | None = None, unit: str | tuple[str, float] | None = None, title: str | None = None,
+    author: str | None = None, date: str | None = None, short: bool = False, table_file: str | None = None,
+    progress: Callable[[str, float], None] | None = None, audience: Audience = python_option,
+    demonstration: object = None, **options: Any,
+) -> Report:  # fmt: skip
     """Estimate the value of every arm, and write a report about it.
 
     Parameters

@@ -78,16 +78,10 @@ class Study(StudyGrid):
         return (sums if self.keep == "sums" else rows)(self, task)
 
     def run(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        executor: Executor | SupportsSubmit | str | None = None,
-        address: str | None = None,
-        wait: float = WAIT,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        say: Callable[[str], None] = lambda sentence: None,
-    ) -> StudyResult:
+        self, folder: str | os.PathLike[str], *, executor: Executor | SupportsSubmit | str | None = None,
+        address: str | None = None, wait: float = WAIT, threads: int | None = None,
+        progress: Progress | None = None, say: Callable[[str], None] = lambda sentence: None,
+    ) -> StudyResult:  # fmt: skip
         """Do the tasks that are not yet done, and save each in the folder as a Parquet part.
 
         Parameters
