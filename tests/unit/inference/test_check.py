@@ -504,3 +504,29 @@ def test_what_cannot_be_weighed_is_simulated_and_says_so() -> None:
     answer = estimated(log, "ucb1:batch=10", bernoulli=True, sigma=None)
     assert (answer.check.verdict, answer.check.weighed) == ("fits", False)
     assert any("seldom distinguish" in each.message for each in answer.notes)
+
+
+def delayed_ucb1(seed: int, delay: int, rounds: int = 1_000) -> ub.ActionLog:
+    """Return the log of a plain UCB1 that learns of a reward so many rounds late, and takes arms in turn till then."""
+    generator, means, known = np.random.default_rng(seed), (1.0, 0.7, 0.4, 0.0), list[tuple[int, int, float]]()
+    pulls, sums, actions = np.zeros(4), np.zeros(4), list[int]()
+    for at in range(rounds):
+        while known and known[0][0] < at:
+            _, arm, reward = known.pop(0)
+            pulls[arm] += 1
+            sums[arm] += reward
+        untried = at < 4 or bool((pulls == 0).any())
+        arm = at % 4 if untried else int(np.argmax(sums / pulls + np.sqrt(2 * np.log(at + 1) / pulls)))
+        known.append((at + delay, arm, generator.normal(means[arm], SIGMA)))
+        actions.append(arm)
+    return ub.ActionLog.from_codes(actions, tuple("ABCD"))
+
+
+@pytest.mark.parametrize("rule", ["ucb1:exploration=fit", "moss:scale=fit"])
+def test_numbers_fitted_to_a_log_of_late_rewards_do_not_explain_its_beginning(rule: str) -> None:
+    answer = estimated(delayed_ucb1(1, 12), rule)
+    assert answer.check.verdict == "does not fit"
+    assert "rounds pull all arms in turn, and no simulation does so for more than" in (answer.check.reason or "")
+    assert "delay=fit" in (answer.check.reason or "")
+    assert estimated(delayed_ucb1(1, 0), "ucb1:exploration=fit").check.verdict == "fits"
+    assert estimated(delayed_ucb1(1, 12), "ucb1:delay=12").check.verdict == "fits"
