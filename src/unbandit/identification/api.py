@@ -360,7 +360,7 @@ def _to_check(decision: Decision, visited: Sequence[int]) -> list[int]:
 
 def _without_misfits(first: Decision, contenders: Mapping[int, Contender], alike: Collection[int]) -> Decision:
     """Decide among the candidates that a check did not exclude; as before if it excluded all that were possible."""
-    out = {at for at in first.contenders if contenders[at].check.verdict == "does not fit"}
+    out = {at for at, each in contenders.items() if each.check.verdict == "does not fit"}
     if not out or out.issuperset(first.contenders):
         return first
     nothing = LogEvidence.impossible("")
