@@ -214,8 +214,12 @@ class FittedNumber:
     @property
     def said(self) -> str:
         """Return the number with its interval: `scale = 1.43 (1.21 to 1.69)`; of one that is certain, `batch = 5`."""
-        is_certain = self.low == self.high and len(self.possible) < 2
-        return f"{self.parameter} = {self.shown}" + ("" if is_certain else f" ({self.said_interval})")
+        return f"{self.parameter} = {self.shown}" + ("" if self.is_certain else f" ({self.said_interval})")
+
+    @property
+    def is_certain(self) -> bool:
+        """Return whether no other value is possible."""
+        return bool(self.low == self.high and len(self.possible) < 2)
 
     @property
     def shown(self) -> str:
@@ -238,7 +242,8 @@ def fitted_notice(fitted: Sequence[FittedNumber], level: float, demonstrations: 
     """Say which numbers of a rule were fitted, and what they are."""
     numbers = "; ".join(each.said for each in fitted)
     how = f"Fitted from the log ({fitted[0].method})"
-    text = f"{how}: {numbers}, with {level * 100:g}% intervals. Every interval of the answer allows for it."
+    ends = "" if all(each.is_certain for each in fitted) else f", with {level * 100:g}% intervals"
+    text = f"{how}: {numbers}{ends}." + (" Every interval of the answer allows for it." if ends else "")
     if demonstrations > 1:
         text += " All demonstrations are taken to share it; `population` lets it differ."
     return Notice("fitted", " ".join(filter(None, (text, *(each.note for each in fitted)))))

@@ -38,7 +38,7 @@ from unbandit.estimators.arguments import (
     told_availability,
     usable_method,
 )
-from unbandit.estimators.check import checked, late_start, said_of
+from unbandit.estimators.check import beside_doubts, checked, late_start, said_of
 from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of, say_open_best
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Gaussian
@@ -239,7 +239,7 @@ def estimate(
             level=level,
             sigma=noise.sigma if scale == "known" and isinstance(noise, Gaussian) else None,
             warnings=tuple(warnings + answer.warnings),
-            notes=tuple(notes + answer.notes + said),
+            notes=tuple(notes + answer.notes + beside_doubts(said, warnings + answer.warnings)),
             seed=drawn,
             best_by_demonstration=marked(answer.best, record.arms),
             apart_by_demonstration=marked(answer.apart, record.arms) if answer.apart.any() else (),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,11 @@ SELDOM_TOLD_APART = (
     "But simulations seldom distinguish one index rule from another: `check` shows which others fit too, and what they "
     "make of the log."
 )
+DOUBTS = frozenset(
+    {"does-not-fit", "late-arm", "late-start", "not-reconsidered", "opening", "order-broken", "strained"}
+)
+"""Notices that put in doubt that the rule made the record at all."""
+STANDS = "That does not lift the warning above, which is about something that simulations are not compared in."
 
 
 def wanted(check: bool | None) -> bool:
@@ -125,6 +131,13 @@ def _obstacle(request: Request) -> str | None:
     if request.rule.reveals != "values":
         return f"The choices of {request.rule.name} do not depend on rewards round by round."
     return None
+
+
+def beside_doubts(said: Sequence[Notice], warnings: Sequence[Notice]) -> list[Notice]:
+    """Say of a check that found nothing that it lifts no warning which puts the rule in doubt."""
+    if not any(each.code in DOUBTS for each in warnings):
+        return list(said)
+    return [replace(each, text=f"{each.text} {STANDS}") if each.code == "fits" else each for each in said]
 
 
 def said_of(

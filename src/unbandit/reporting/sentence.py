@@ -8,14 +8,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from unbandit.estimators.check import DOUBTS
 from unbandit.estimators.diagnostics import demonstrations_behind
 from unbandit.formatting import interval, listed, number, probability, quoted, share
 from unbandit.result import BEST, ArmEstimate, Estimate, Quantity, shown_quantity
-
-DOUBTS = frozenset(
-    {"does-not-fit", "late-arm", "late-start", "not-reconsidered", "opening", "order-broken", "strained"}
-)
-"""Notices that put in doubt that the rule made the record at all."""
 
 CHANCE_SHARE = 0.05
 """Of many demonstrations, so small a share may look strange by chance, and does not put the others in doubt."""

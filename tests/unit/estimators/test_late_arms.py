@@ -10,7 +10,8 @@ import pytest
 from reference_posterior import exact_posterior
 
 import unbandit as ub
-from unbandit.errors import NotIdentifiable, shell_option
+from unbandit.errors import Notice, NotIdentifiable, shell_option
+from unbandit.estimators.check import STANDS, beside_doubts
 from unbandit.estimators.posterior import late_arms
 from unbandit.inference.rivals import FOLLOWING, settled_from_the_start
 from unbandit.reporting.sentence import sentence
@@ -111,3 +112,11 @@ def test_a_lost_beginning_that_is_told_as_random_loss_is_doubted():
     answer = ub.estimate(without_beginning("ucb:alpha=0.25", 3, 180), "ucb:alpha=0.25", sigma=0.5, kept=0.8, check=True)
     assert answer.check.verdict == "does not fit"
     assert "If the beginning is missing, and not rounds at random, give starting_pulls" in answer.warnings[0].message
+
+
+def test_a_check_that_finds_nothing_does_not_lift_a_warning():
+    said = [Notice("fits", "Checked: nothing stands out."), Notice("fitted", "scale = 1.")]
+    assert beside_doubts(said, [Notice("drift", "An arm changed.")]) == said
+    fits, other = beside_doubts(said, [Notice("late-start", "The beginning is missing.")])
+    assert fits.text == f"Checked: nothing stands out. {STANDS}"
+    assert other == said[1]
