@@ -105,10 +105,12 @@ class EpsilonGreedy(RandomisedRule):
             others = codes != log.pulls[which].argmax()
             half = codes.size // 2
             early, late = early + int(others[:half].sum()), late + int(others[codes.size - half :].sum())
-        if early - late < FALLS * math.sqrt(early + late):
+        if early - late <= FALLS * math.sqrt(early + late):
             return None
         chosen = f"{early:,} times in the first half of the log and {late:,} times in the second"
-        remedy = option("rule", f"{self.name}:epsilon=1,decay=fit")
+        others = {key: value for key, value in self.model_dump(exclude_defaults=True).items() if key != "epsilon"}
+        settings = ",".join(f"{key}={value}" for key, value in {"epsilon": 1, "decay": "fit", **others}.items())
+        remedy = option("rule", f"{self.name}:{settings}")
         return f"Arms other than the leading one are chosen {chosen}. If epsilon falls with the rounds, give {remedy}."
 
     @staticmethod

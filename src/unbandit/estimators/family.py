@@ -158,10 +158,10 @@ def mixed_posterior(
         parts, shares = [found.under(each) for each in found.settings], [each.probability for each in found.settings]
         under = [centre, *(_quiet(posterior, record, each.rule, single) for each in parts[1:])]
         every = [mixed_posterior(posterior, record, *pair, options) for pair in zip(under, parts, strict=True)]
-        drawn = np.array([each.means.reshape(-1, arms) for each in every])
-        which = np.random.default_rng([options.get("seed") or 0, 12]).choice(len(parts), clouds * draws, p=shares)
-        means = drawn[which, np.arange(clouds * draws)].reshape(clouds, draws, arms)
-        return replace(centre, means=means, fitted=found.fitted)
+        which = np.random.default_rng([options.get("seed") or 0, 12]).choice(len(parts), (clouds, draws), p=shares)
+        drawn = np.array([each.means.reshape(clouds, -1, arms)[:, :draws] for each in every])
+        mixed = drawn[which, np.arange(clouds)[:, None], np.arange(draws)]
+        return replace(centre, means=mixed, fitted=found.fitted)
     points, medians = found.points(MIXED_DRAWN), found.medians
     nearest = int(np.square(points - medians).sum(axis=1).argmin())
     points[nearest] = medians

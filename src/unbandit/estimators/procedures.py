@@ -258,10 +258,13 @@ def _check_batch(actions: NDArray[Any], rule: RecentIndexRule, opening: int) -> 
     changes = np.flatnonzero(np.diff(actions)) + 1
     shown = int(np.gcd.reduce(np.diff(changes))) if changes.size > 1 else 1  # whatever the opening was
     if changes.size > FEWEST_CHANGES and (changes.size - 1) * np.log(shown / rule.batch) > -np.log(BY_CHANCE):
+        begins = changes[0] % shown == 0
         raise NotIdentifiable(
             f"{rule.name}: the log changes its arm {changes.size:,} times after the opening, and always a multiple of "
             f"{shown} rounds after the time before, as a rule with batch={shown} does; got batch={rule.batch}.",
-            remedy=f"Give batch={shown}, or the batch that made the log.",
+            remedy=f"Give batch={shown}, or the batch that made the log."
+            if begins
+            else f"With batch={shown} it would change at other rounds: the log has another opening, or none.",
         )
     if (within := changes[changes % rule.batch != 0]).size:
         at = opening + int(within[0]) + 1

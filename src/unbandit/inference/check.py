@@ -566,6 +566,8 @@ def in_turn(actions: NDArray[Any], arms: int) -> NDArray[np.int64]:
     >>> in_turn(np.array([[0, 1, 0, 1, 0, 0, 0], [1, 0, 0, 1, 0, 1, 0], [0, 0, 0, 0, 0, 0, 0]]), 2)
     array([5, 2, 0])
     """
+    if actions.shape[1] <= arms:
+        return np.zeros(len(actions), np.int64)
     first = (np.sort(actions[:, :arms], axis=1) == np.arange(arms)).all(axis=1)
     other = actions[:, arms:] != actions[:, :-arms]
     ends = np.where(other.any(axis=1), other.argmax(axis=1), other.shape[1])
@@ -583,10 +585,16 @@ def _longer_in_turn(rule: Demonstrator, own: NDArray[Any], played: NDArray[Any],
     found, most = int(in_turn(own[None], arms)[0]), int(in_turn(played, arms).max())
     if found - most < arms or found - most < FEWEST_IN_TURN:
         return None
+    known = type(rule).model_fields
+    tried = [
+        *(["delay=fit"] if "delay" in known and rule.fixed_delay == 0 and found < own.size // 2 else []),
+        *([f"initial={found // arms}"] if "initial" in known else []),
+    ]
+    advice = f" Try the rule with {', or with '.join(tried)}." if tried else ""
     return (
         f"The first {found:,} rounds pull all arms in turn, and no simulation does so for more than {most:,}. Logs of "
-        "rules that learn of rewards late begin like that, and of those that pull every arm several times first: try "
-        f"the rule with delay=fit, or with initial={found // arms}."
+        "rules that learn of rewards late begin like that, and of those that pull every arm several times first."
+        f"{advice}"
     )
 
 

@@ -119,9 +119,12 @@ class FilterResult:
 
     @property
     def smallest(self) -> float:
-        """Return the smallest effective size that a cloud had."""
-        sizes = [min(float(each.cloud.effective_size.min(initial=math.inf)) for each in own) for own in self.passes]
-        return float(min(self.particles, np.reshape(sizes, (self.parts, -1)).sum(axis=0).min()))
+        """Return the smallest effective size that a cloud had, by those of the runs that it is joined from."""
+        sizes = [
+            min(float(each.cloud.effective_size.min(initial=self.particles)) for each in own) for own in self.passes
+        ]
+        by_cloud = np.reshape(sizes, (self.parts, -1)).T
+        return min(float(1 / (self.masses(at) ** 2 / own).sum()) for at, own in enumerate(by_cloud))
 
     def joined(self, other: "FilterResult") -> "FilterResult":
         """Return clouds whose particles are those of this result and of another one with as many clouds.

@@ -356,7 +356,7 @@ class CloudFilter:
         rule = self.rule
         if not (isinstance(rule, RandomisedRule) and rule.gains is not None and self.belief.bernoulli) or rule.is_late:
             return False
-        return _plays_as_declared(rule, "gains")
+        return _plays_as_declared(rule, "gains") and _plays_as_declared(rule, "gains", "learn")
 
     @property
     def follows_leader(self) -> bool:
@@ -434,10 +434,10 @@ def redraw_common(
     cloud.sums[:] = (apart + common[:, :, None] * active).sum(axis=1)
 
 
-def _plays_as_declared(rule: RandomisedRule, name: str) -> bool:
-    """Return whether a rule chooses as the class that declares something of it: a subclass may choose otherwise."""
+def _plays_as_declared(rule: RandomisedRule, name: str, what: str = "probability") -> bool:
+    """Return whether a rule chooses, or learns, as the class that declares something of it: a subclass may not."""
     declares = next(each for each in type(rule).__mro__ if name in each.__dict__)
-    return type(rule).probability is getattr(declares, "probability", None)
+    return getattr(type(rule), what) is getattr(declares, what, None)
 
 
 def _counts(reading: Reading, cloud: Cloud) -> Integers:

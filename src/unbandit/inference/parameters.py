@@ -111,7 +111,8 @@ class ParameterPosterior:
     fitted
         Each number's median and interval; of numbers that appear together only, their combination.
     settings
-        What is possible of delays and ties, with probabilities; `fixed` has the first, most probable one.
+        What is possible of delays and ties, with probabilities; `fixed` has the first one: the most probable, or the
+        median of many. Numbers that are fitted beside them are those under that one.
     """
 
     family: RuleFamily

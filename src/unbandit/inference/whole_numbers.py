@@ -44,6 +44,8 @@ QUICK, HOPELESS = 400, 25.0  # particles for such a beginning, and nats by which
 MOST_WORK, PER_MINUTE = 1.2e8, 4e7  # particles times rounds of all delays together, and of a minute, roughly
 LEAST_ERROR, DRAWS = 0.3, 2_000  # nats of a log evidence, and draws of all errors
 IMPROBABLE, MOST_SETTINGS = 0.01, 5  # settings that are left out of an average, and how many it has
+MOST_OF_IT = 0.95  # of the probability, which those that are averaged over have at least
+OPEN_END = 3.0  # nats below the top, within which the longest delay must not be where nothing else bounds delays
 SHOWN = 1.0  # nats between possible values, below which a log does not show them
 
 
@@ -184,7 +186,8 @@ def weighed_settings(
 ) -> tuple[tuple[Setting, ...], tuple[FittedNumber, ...]]:
     """Weigh the delays, and the ways to break ties, that are to be fitted: the most probable settings come first.
 
-    `evidence` returns the log evidence of some settings with its error. Returns few settings that stand for all.
+    Of very many, few equally likely ones stand for all, the median one first. `evidence` returns the log evidence of
+    some settings with its error.
 
     Raises
     ------
@@ -196,6 +199,13 @@ def weighed_settings(
     names = [name for name in AVERAGED if name in family.free]
     if not names:
         return (Setting(1.0, {}),), ()
+    if not issubclass(family.kind, IndexRule | RandomisedRule):
+        raise NotIdentifiable(
+            f"{family}: {joined(names)} can be fitted for index rules and rules that choose at random only, and not "
+            "for those that forget.",
+            parameter=names[0],
+            remedy=f"Give {joined(names)} a value.",
+        )
     delays = _delays(log, family, horizons) if "delay" in names else [int(family.known.get("delay", 0))]
     ways = TIES if "ties" in names else [family.known.get("ties")]
     tried = [
@@ -215,7 +225,10 @@ def weighed_settings(
             remedy="Check the rule: `check` and `identify` try others.",
         )
     values = np.array([value for _, value, _ in found])
-    if len(tried) > 1 and len(found) == len(tried) and np.ptp(values) < SHOWN:
+    on_grid = "delay" in names and len(delays) > 1 and not _opens_in_turn(family)
+    last = [value for each, value, _ in found if each["delay"] == delays[-1]] if on_grid else []
+    possible = len(ways) * (delays[-1] + 1) if on_grid else len(tried)
+    if len(tried) > 1 and len(found) == possible and np.ptp(values) < SHOWN:
         some = [_written(tried[at]) for at in (0, -1)]
         text = joined(some, "or") if len(tried) == 2 else f"anything from {some[0]} to {some[1]}"
         raise NotIdentifiable(
@@ -224,6 +237,13 @@ def weighed_settings(
             remedy="Leave ties out: values are about the same either way."
             if names == ["ties"]
             else f"Give {joined(names)} a value, or a longer log.",
+        )
+    if last and max(last) > values.max() - OPEN_END:
+        raise NotIdentifiable(
+            f"{family}: the log does not show delay: {delays[-1]:,} rounds, the longest that is considered, are about "
+            "as probable as any.",
+            parameter="delay",
+            remedy="Give delay a value.",
         )
     chances = _chances(values, np.array([error for *_, error in found]))
     every = [Setting(float(chance), each) for chance, (each, *_) in zip(chances, found, strict=True)]
@@ -242,7 +262,9 @@ def _chances(values: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArra
 def _standing(every: Sequence[Setting]) -> tuple[Setting, ...]:
     """Return few settings that stand for all: the probable ones or, of too many, equally likely ones between."""
     kept = [each for each in sorted(every, key=lambda each: -each.probability) if each.probability >= IMPROBABLE]
-    if not kept or len(kept) > MOST_SETTINGS:
+    if len(kept) > MOST_SETTINGS or sum(each.probability for each in kept) < MOST_OF_IT * sum(
+        each.probability for each in every
+    ):
         ordered = sorted(every, key=lambda each: (each.values.get("delay", 0), each.values.get("ties", "")))
         sums = np.cumsum([each.probability for each in ordered])
         at = np.searchsorted(sums / sums[-1], (np.arange(MOST_SETTINGS) + 0.5) / MOST_SETTINGS)
@@ -283,12 +305,6 @@ def _delays(log: ActionLog, family: RuleFamily, horizons: Sequence[int]) -> list
             f"{family}: delay is fitted alone: with another opening, or batches, another delay is possible.",
             parameter="delay",
             remedy="Give the others a value.",
-        )
-    if not issubclass(family.kind, IndexRule | RandomisedRule):
-        raise NotIdentifiable(
-            f"{family}: delays are compared for index rules and rules that choose at random only.",
-            parameter="delay",
-            remedy="Give delay a value.",
         )
     arms, shortest = len(log.arms), int(log.lengths.min())
     most = min(LONGEST, shortest // 2)

@@ -159,8 +159,8 @@ def spans_of(
             text = f"expected the first and the last round of {quoted(arms[arm])}; got {checks.brief(span)}."
             raise ParameterError(text, parameter="availability", value=span, remedy="Give None for no limit.")
         found[arm] = first, last = _bound(span[0], arms[arm], times), _bound(span[1], arms[arm], times)
-        kinds = {type(each) for each in found[arm]}
-        if len(kinds) == 1 and first is not None and first > last:  # type: ignore[operator]
+        by_time = isinstance(first, Moment) and isinstance(last, Moment) and first.time > last.ends
+        if by_time or (isinstance(first, int) and isinstance(last, int) and first > last):
             text = f"expected a first round up to the last, {checks.brief(span[1])}, for {quoted(arms[arm])}; got "
             raise ParameterError(f"{text}{checks.brief(span[0])}.", parameter="availability", value=span)
     bounds = [each for span in found.values() for each in span if each is not None]

@@ -46,6 +46,11 @@ class Moment(NamedTuple):
         """Return whether it is a date alone."""
         return self.form == _DATES
 
+    @property
+    def ends(self) -> int:
+        """Return the last nanosecond that it means."""
+        return self.time + (_DAY - 1 if self.is_day else 0)
+
 
 class LogTimes(NamedTuple):
     """The times of a log's rows, in nanoseconds and in order, and how they are written."""

@@ -128,7 +128,7 @@ def test_a_batch_is_told_from_another(rule):
         with pytest.raises(NotIdentifiable, match=f"as a rule with batch=20 does; got batch={batch}.*Give batch=20"):
             ub.estimate(log, made.model_copy(update={"batch": batch}), sigma=0.5, check=False)
     shifted = ub.ActionLog.from_codes(log.actions[1:], log.arms)  # batches after another opening
-    with pytest.raises(NotIdentifiable, match="as a rule with batch=20 does; got batch=1"):
+    with pytest.raises(NotIdentifiable, match=r"as a rule with batch=20 does; got batch=1\..*another opening"):
         ub.estimate(shifted, rule, sigma=0.5, check=False)
     with pytest.raises(InferenceError, match="a rule that decides every 20 rounds"):
         ub.estimate(shifted, made, sigma=0.5, check=False)

@@ -318,6 +318,7 @@ def test_a_date_is_its_whole_day_and_says_of_which_zone():
         (day, {"2": (local(STARTS), None)}, "those of the log are dates"),
         (local, {"2": ("03/05/2026", None)}, "or a time such as 2026-05-31"),
         (local, {"2": ("2026-05-03", "2026-05-02")}, "expected a first round up to the last"),
+        (local, {"2": ("2026-05-03 00:00", "2026-05-02")}, "expected a first round up to the last"),
         (local, {"2": ("2026-05-01 00:01", "2026-05-01 00:02")}, "no round lies between"),
         (local, {"2": (None, "2026-04-02")}, "no round lies between"),
         (None, {"2": ("2026-05-03", None)}, "no times by which those of"),

@@ -8,12 +8,20 @@ import numpy as np
 import pytest
 
 import unbandit as ub
+from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError
-from unbandit.estimators.family import mixed_interval
+from unbandit.estimators.family import mixed_interval, mixed_posterior
 from unbandit.fit import FittedNumber, fitted_notice
 from unbandit.inference.draws import draws_between
+from unbandit.inference.parameters import Axis, ParameterPosterior
 from unbandit.inference.surface import principal_axes, spread_quantiles
-from unbandit.inference.whole_numbers import settled_whole_numbers, weighed_settings
+from unbandit.inference.whole_numbers import (
+    MOST_SETTINGS,
+    Setting,
+    _standing,
+    settled_whole_numbers,
+    weighed_settings,
+)
 
 INSTANCE = ub.Instance([1.0, 0.6, 0.2], 0.5)
 
@@ -316,3 +324,50 @@ def test_an_arm_that_may_be_the_best_stands_where_its_gap_puts_it():
     found = ub.estimate(log, "softmax:temperature=0.3", sigma=0.5, particles=50)
     gaps = [row.gap for row in replace(found, best_by_demonstration=(("A", "C"),)).ranked()]
     assert gaps == sorted(gaps)
+
+
+def test_few_settings_stand_for_all_only_where_they_have_most_of_the_probability():
+    spread = [Setting(0.3, {"delay": 0}), *(Setting(0.7 / 200, {"delay": each}) for each in range(1, 201))]
+    stand = _standing(spread)
+    assert len(stand) == MOST_SETTINGS
+    assert max(each.values["delay"] for each in stand) > 100
+    assert sum(each.probability for each in stand) == pytest.approx(1.0)
+    few = _standing([Setting(0.97, {"delay": 3}), Setting(0.025, {"delay": 4}), Setting(0.005, {"delay": 9})])
+    assert [each.values["delay"] for each in few] == [3, 4]
+
+
+def test_a_delay_that_nothing_bounds_is_refused():
+    log = ub.EXP3().demonstrate(ub.Instance([0.6, 0.4], ub.Bernoulli()), 100, seed=1)
+    family = ub.EXP3(mixing=0.1, delay=ub.FIT)
+    with pytest.raises(NotIdentifiable, match="does not show delay: it is about as probable"):
+        weighed_settings(log, family, [100], 0.95, lambda *asked: (0.0, 0.0))
+    with pytest.raises(NotIdentifiable, match="50 rounds, the longest that is considered, are about as probable"):
+        weighed_settings(log, family, [100], 0.95, lambda values, *_: (0.1 * values["delay"], 0.0))
+    settings, _ = weighed_settings(log, family, [100], 0.95, lambda values, *_: (-2.0 * abs(values["delay"] - 7), 0.0))
+    assert settings[0].values == {"delay": 7}
+
+
+def test_ties_of_rules_that_forget_are_not_fitted():
+    log = ub.parse_rule("sliding-window-ucb:window=50").demonstrate(INSTANCE, 300, seed=1)
+    with pytest.raises(NotIdentifiable, match="not for those that forget"):
+        ub.estimate(log, "sliding-window-ucb:window=50,ties=fit", sigma=0.5, check=False)
+
+
+def test_draws_beside_settings_come_from_all_clouds():
+    log = ub.EpsilonGreedy(epsilon=0.2).demonstrate(ub.Instance([0.6, 0.4], ub.Bernoulli()), 60, seed=2)
+    family = rule_or_family("epsilon-greedy:epsilon=fit")
+    places, weights = np.log([[0.1], [0.2], [0.4]]), np.array([0.3, 0.4, 0.3])
+    settings = tuple(Setting(0.5, {"ties": ties}) for ties in ("lowest", "random"))
+    axes = (Axis("epsilon", *np.log([0.01, 0.9]).tolist(), open_low=True, open_high=True),)
+    found = ParameterPosterior(family, axes, places, weights, (), {"ties": "lowest"}, settings)
+    asked = {"bernoulli": True, "particles": 500, "clouds": 4, "draws": 1_000, "seed": 1, "check": False}
+    centre = ub.posterior(log, found.rule, **asked)
+    marked = replace(centre, means=np.arange(4.0)[:, None, None] / 10 + 0.2 + 0 * centre.means)
+
+    def answer(record, rule, **options):
+        return replace(marked, means=marked.means.reshape(1, -1, 2))
+
+    means = mixed_posterior(answer, log, marked, found, asked).means
+    assert means.shape == centre.means.shape
+    # Half of a cloud's draws are under the first setting, its own; the others are from one cloud that stands for all.
+    assert means.mean(axis=(1, 2)) == pytest.approx((0.2 + np.arange(4) / 10 + 0.35) / 2, abs=0.02)

@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unbandit as ub
+from unbandit.errors import phrase
 from unbandit.estimators.check import said_of
 from unbandit.fit import Check, Statistic
 from unbandit.inference import check as check_module
-from unbandit.inference.check import check_together
+from unbandit.inference.check import check_together, in_turn
 from unbandit.inference.predictive import statistics_of, wordings
 from unbandit.inference.rivals import batch_of, odds_of_rivals, rivals_of
 from unbandit.instance import Gaussian
@@ -63,6 +64,10 @@ def test_an_epsilon_that_falls_is_pointed_to() -> None:
     assert advice not in wrong.message
     assert ub.parse_rule("epsilon-greedy:decay=60").advice(falling) is None
     assert ub.UCB1().advice(falling) is None
+    greedy = ub.ActionLog.from_codes(np.zeros(300, np.int64), ("A", "B"))
+    assert ub.parse_rule("epsilon-greedy:epsilon=0.1").advice(greedy) is None
+    kept = ub.parse_rule("epsilon-greedy:epsilon=0.1,batch=2").advice(falling)
+    assert "epsilon-greedy:epsilon=1,decay=fit,batch=2" in phrase(kept or "")
 
 
 def test_a_wrong_rule_is_the_first_warning_and_says_what_looks_different(log: ub.ActionLog) -> None:
@@ -530,3 +535,12 @@ def test_numbers_fitted_to_a_log_of_late_rewards_do_not_explain_its_beginning(ru
     assert "delay=fit" in (answer.check.reason or "")
     assert estimated(delayed_ucb1(1, 0), "ucb1:exploration=fit").check.verdict == "fits"
     assert estimated(delayed_ucb1(1, 12), "ucb1:delay=12").check.verdict == "fits"
+
+
+def test_what_a_rule_does_not_have_is_not_advised() -> None:
+    log = ub.ActionLog.from_codes(np.tile(np.arange(4), 50), tuple("ABCD"))
+    check = estimated(log, "sliding-window-ucb:window=100").check
+    assert check.verdict == "does not fit"
+    assert "rounds pull all arms in turn" in (check.reason or "")
+    assert "Try the rule" not in (check.reason or "")
+    assert in_turn(np.array([[0, 1]]), 2).tolist() == [0]  # no second turn

@@ -11,7 +11,7 @@ from reference_posterior import exact_posterior
 import unbandit as ub
 from unbandit.inference import clouds, lookahead
 from unbandit.inference.clouds import run_filters
-from unbandit.inference.filter import new_cloud
+from unbandit.inference.filter import CloudFilter, new_cloud
 from unbandit.inference.lookahead import OutlookLog, has_outlook, outlooks_of, reward_paths
 from unbandit.inference.steps import steps_of
 from unbandit.inference.twist import transitions_of
@@ -208,3 +208,18 @@ def test_paths_apart_are_added_and_equal_ones_are_not():
             assert value_of(each.outlook, 200, np.full(6, 2.0)) == pytest.approx(0)
     ends = each.outlook.centre[:, -1, 3:]
     assert np.abs(ends[0] - ends[1]).max() > 0.1
+
+
+def test_a_rule_that_divides_rewards_otherwise_is_not_taken_for_its_parent():
+    class Implicit(ub.EXP3):
+        name = "exp3-implicit"
+
+        @staticmethod
+        def learn(parameters, pulls, memory, round, arm, reward):
+            memory[arm, 1] += reward / 2
+
+    log = ub.EXP3().demonstrate(ub.Instance([0.6, 0.4], ub.Bernoulli()), 20, seed=1)
+    belief = Belief(True, np.ones(2), np.ones(2), 0.0)
+    for rule, divides in ((ub.EXP3(), True), (Implicit(), False)):
+        filters = CloudFilter(log, rule, belief, (20,), (), 10, 0, keep_paths=False)
+        assert filters.divides_rewards == divides

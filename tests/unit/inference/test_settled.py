@@ -239,6 +239,8 @@ def test_draws_of_a_joined_cloud_come_from_each_run_by_its_weight():
     assert joined.masses(0) == pytest.approx([1 / (1 + np.exp(odds)), 1 / (1 + np.exp(-odds))])
     far = second.passes[0][-1].cloud.sums
     far += 1_000.0  # so that its draws are known by their means
+    masses, sizes = joined.masses(0), (first.smallest, second.smallest)
+    assert joined.smallest == pytest.approx(1 / (masses**2 @ np.reciprocal(sizes)))  # most of it is one run's
     share = (draws.draws_of(joined, 0, belief, 5_000, 0).max(axis=1) > 5.0).mean()
     assert share == pytest.approx(joined.masses(0)[1], abs=1 / 5_000)
 
