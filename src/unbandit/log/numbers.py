@@ -101,16 +101,26 @@ def moment_of(text: str) -> Moment | None:
 
 def trend_of_times(column: pl.Series) -> int:
     """Return whether cells are times that run along the rows (1) or against them (-1); 0 for any others."""
-    cells = column if column.dtype != pl.Object and not column.dtype.is_nested() else pl.Series([""])
+    cells = column
+    if cells.dtype == pl.Object or not len(cells) or cells.null_count():
+        return 0
+    if cells.dtype in (pl.Date, pl.Datetime):  # some of which are no times in Python
+        return _trend(cells.to_physical().to_numpy())
+    if cells.dtype != pl.String and not cells.dtype.is_numeric():
+        return 0
     reader = RoundColumn(column.name)
-    form = reader._form_of(cells) if len(cells) and not cells.null_count() else ""
+    form = reader._form_of(cells)
     if form in ("", _PLAIN, _EXCEL):
         return 0
     reader.form, cells = form, cells.cast(pl.String).str.strip_chars() if cells.dtype == pl.String else cells
     times, is_right = reader._numbers(cells) if form in _UNITS else reader._dates(cells)
-    steps = np.sign(np.diff(times))
-    runs = {int(each) for each in np.unique(steps)} - {0}
-    return runs.pop() if is_right.all() and len(runs) == 1 else 0
+    return _trend(times) if is_right.all() else 0
+
+
+def _trend(times: Integers) -> int:
+    """Return whether numbers grow (1) or fall (-1), but for equal ones; 0 if they do neither."""
+    later, earlier = bool((times[1:] > times[:-1]).any()), bool((times[1:] < times[:-1]).any())
+    return later - earlier
 
 
 class RoundColumn:
