@@ -23,6 +23,7 @@ _WITH_FEATURES = (
     "linucb or lints."
 )
 
+MOST_OTHERS = 500  # columns that nothing reads, and that are looked at for what they may be
 MOST_ROUNDS_A_ROW = 1_000  # with more, numbers are of something else than rounds, of which some are missing
 
 
@@ -92,19 +93,25 @@ def collect_part(
     return parts, numbers
 
 
+def _others(source: Source, read: Sequence[str]) -> list[int]:
+    """Return where columns stand that are not read; of very many the first ones."""
+    known = {*read}
+    return [at for at, name in enumerate(source.names) if name.strip() and name not in known][:MOST_OTHERS]
+
+
 def _refuse_offers(source: Source, table: Collection, reader: Reader) -> None:
     """Refuse rows that are offers: another column repeats for them, and one of each such group is marked.
 
     Within a group no arm comes twice. Not asked where the user named the arms' column.
     """
-    left = [name for name in source.names if name.strip() and name not in reader.columns("arm", "reward")]
-    if "arm" in reader.named or len(left) < 2:
+    places = _others(source, reader.columns("arm", "reward"))
+    if "arm" in reader.named or len(places) < 2:
         return
     try:
-        head = source.head([source.names.index(name) for name in left], FIRST_ROWS)
+        head = source.head(places, FIRST_ROWS)
     except LogError:  # of a column that nothing reads
         return
-    columns = dict(zip(left, head, strict=True))
+    columns = dict(zip((source.names[at] for at in places), head, strict=True))
     mark, group = perhaps_marked(columns, reader.columns("round", "demonstration")) or (None, None)
     if mark is None or group is None:
         return
@@ -122,13 +129,14 @@ def _refuse_offers(source: Source, table: Collection, reader: Reader) -> None:
 
 def _times_left(source: Source, reader: Reader) -> tuple[Notice, ...]:
     """Say which column has times in its first rows, in their order or the reverse, where no column orders the rows."""
-    left = [name for name in source.names if name.strip() and name not in reader.columns()]
-    if {"round", "pulls"} & {*reader.name, *reader.named} or not left:
+    places = _others(source, reader.columns())
+    if {"round", "pulls"} & {*reader.name, *reader.named} or not places:
         return ()
     try:
-        head = source.head([source.names.index(name) for name in left], FIRST_ROWS)
+        head = source.head(places, FIRST_ROWS)
     except LogError:  # of a column that nothing reads
         return ()
+    left = [source.names[at] for at in places]
     for name, column in zip(left, head, strict=True):
         if trend := trend_of_times(column.alias(name)):
             runs = "in the order of the rows" if trend > 0 else "newest first, so the rows may be in reverse"
