@@ -48,6 +48,7 @@ class EpsilonGreedy(RandomisedRule):
     aliases: ClassVar[tuple[str, ...]] = ("egreedy", "e-greedy", "eps-greedy")
     smooth: ClassVar[bool] = False
     greedy: ClassVar[bool] = True
+    tries_first: ClassVar[bool] = True
     examples: ClassVar[Examples] = (
         {},
         {"epsilon": 0.5, "initial": 2},

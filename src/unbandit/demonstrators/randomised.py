@@ -52,6 +52,9 @@ class RandomisedRule(Demonstrator):
     one_draw: ClassVar[bool] = True
     """Whether `choose` reads one uniform number, not one per arm."""
 
+    tries_first: ClassVar[bool] = False
+    """Whether a run tries all arms at first: first rounds like later ones then show that the beginning is missing."""
+
     quick: ClassVar[bool] = False
     """Whether a probability takes no longer than drawing a reward: more particles cost little then."""
 

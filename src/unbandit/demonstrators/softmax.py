@@ -37,6 +37,7 @@ class Softmax(RandomisedRule):
     aliases: ClassVar[tuple[str, ...]] = ("boltzmann",)
     score: ClassVar[int] = 0
     quick: ClassVar[bool] = True
+    tries_first: ClassVar[bool] = True
     unwritten: ClassVar[frozenset[str]] = frozenset({"initial", "batch", "delay", "annealing"})
     examples: ClassVar[Examples] = (
         {},

@@ -49,6 +49,7 @@ class Thompson(RandomisedRule):
     title: ClassVar[str] = "Thompson sampling"
     aliases: ClassVar[tuple[str, ...]] = ("ts", "thompson-sampling")
     one_draw: ClassVar[bool] = False
+    tries_first: ClassVar[bool] = True
     examples: ClassVar[Examples] = (
         {},
         {"mean": 0.5, "deviation": 0.3, "sigma": 0.5, "initial": 2},

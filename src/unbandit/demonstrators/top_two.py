@@ -40,6 +40,7 @@ class TopTwoThompson(RandomisedRule):
     title: ClassVar[str] = "Top-two Thompson sampling"
     aliases: ClassVar[tuple[str, ...]] = ("ttts", "top-two")
     proposed: ClassVar[bool] = False
+    tries_first: ClassVar[bool] = True
     examples: ClassVar[Examples] = (
         {},
         {"beta": 0.8, "mean": 0.5, "deviation": 0.3, "sigma": 0.5, "initial": 1},

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import (
-    Demonstrator,
-    EpsilonGreedy,
-    IndexRule,
-    RecentIndexRule,
-    Softmax,
-    Thompson,
-    TopTwoThompson,
-)
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
 from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.procedures import Request
@@ -168,7 +160,7 @@ def said_of(
 def late_start(request: Request, check: Check, posteriors: Sequence[Posterior], seed: int = 0) -> list[Notice]:
     """Warn of logs whose first rounds look like those after them, where a run begins by trying all arms."""
     log, rule = request.log, request.rule
-    if not isinstance(rule, EpsilonGreedy | Softmax | Thompson | TopTwoThompson):  # others forget how they began
+    if not isinstance(rule, RandomisedRule) or not rule.tries_first:
         return []
     asked = rule.initial == 0 and rule.batch == 1 and not rule.is_late
     if check.verdict == "not checked" or not asked or request.availability is not None:

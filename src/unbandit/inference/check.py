@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule, RandomisedRule, RecentIndexRule
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
 from unbandit.errors import InferenceError, LogError
 from unbandit.fit import IF, ONE_BY_ONE, Check, FitVerdict, Statistic, Wording, not_checked, short_name
 from unbandit.formatting import capitalise
@@ -36,7 +36,15 @@ from unbandit.inference.decisions import (
 )
 from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import systematic
-from unbandit.inference.predictive import ArmDrift, compare, drift_of, shows_drift, statistics_of, wordings
+from unbandit.inference.predictive import (
+    ArmDrift,
+    compare,
+    drift_of,
+    longer_in_turn,
+    shows_drift,
+    statistics_of,
+    wordings,
+)
 from unbandit.inference.prior import NormalPrior, belief_of, usual_prior
 from unbandit.inference.rivals import (
     NEARLY_AS_PROBABLE,
@@ -64,7 +72,6 @@ DOES_NOT_FIT = 0.01  # at this probability or a smaller one
 SHARES = {"decisions": 0.37, "evidence": 0.37, "simulations": 0.26}  # of the error probability that each test may use
 BY_CHANCE = {"simulations": 0.74, "evidence": 0.26}  # the same for rules that choose at random
 SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with the share of this test
-FEWEST_IN_TURN = 4  # rounds by which a log pulls arms in turn for longer than all simulations, at least
 MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_ROUNDS_OF_PART = 100_000  # that are simulated to show the rows of a part of a run
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
@@ -277,7 +284,7 @@ class _Request:
             statistics_of(own[None], arms), statistics_of(played, arms), wordings(arms, rounds)
         )
         drift = self._drift(rule, noise, own, played)
-        if whole and there is None and (longer := _longer_in_turn(rule, own, played, arms)) is not None:
+        if whole and there is None and (longer := longer_in_turn(rule, own, played, arms)) is not None:
             return self._verdict(1 / (1 + SIMULATIONS), longer, (*statistics, *drift), SIMULATIONS)
         if rounds < length:
             notes.append(f"Simulations cover the first {rounds:,} of {length:,} rounds.")
@@ -556,46 +563,6 @@ class _Decided:
         pulls = np.maximum(np.bincount(log.demonstration(0)[: self.number], minlength=len(log.arms)), 1)
         drawn = particles[chosen] + noise.deviation / np.sqrt(pulls) * generator.standard_normal((number, pulls.size))
         return np.asarray(drawn)
-
-
-def in_turn(actions: NDArray[Any], arms: int) -> NDArray[np.int64]:
-    """Return for how many rounds each run, (runs, rounds), pulls all arms in turn, always in the order of the first.
-
-    Examples
-    --------
-    >>> in_turn(np.array([[0, 1, 0, 1, 0, 0, 0], [1, 0, 0, 1, 0, 1, 0], [0, 0, 0, 0, 0, 0, 0]]), 2)
-    array([5, 2, 0])
-    """
-    if actions.shape[1] <= arms:
-        return np.zeros(len(actions), np.int64)
-    first = (np.sort(actions[:, :arms], axis=1) == np.arange(arms)).all(axis=1)
-    other = actions[:, arms:] != actions[:, :-arms]
-    ends = np.where(other.any(axis=1), other.argmax(axis=1), other.shape[1])
-    return np.asarray(np.where(first, arms + ends, 0))
-
-
-def _longer_in_turn(rule: Demonstrator, own: NDArray[Any], played: NDArray[Any], arms: int) -> str | None:
-    """Say that a log pulls arms in turn for longer than all simulations, by a full turn or more.
-
-    A rule that knows nothing yet takes arms in turn. If it learns late, other numbers of the rule may explain all later
-    choices, and what these are worth besides.
-    """
-    if isinstance(rule, EliminationRule):
-        return None
-    found, most = int(in_turn(own[None], arms)[0]), int(in_turn(played, arms).max())
-    if found - most < arms or found - most < FEWEST_IN_TURN:
-        return None
-    known = type(rule).model_fields
-    tried = [
-        *(["delay=fit"] if "delay" in known and rule.fixed_delay == 0 and found < own.size // 2 else []),
-        *([f"initial={found // arms}"] if "initial" in known else []),
-    ]
-    advice = f" Try the rule with {', or with '.join(tried)}." if tried else ""
-    return (
-        f"The first {found:,} rounds pull all arms in turn, and no simulation does so for more than {most:,}. Logs of "
-        "rules that learn of rewards late begin like that, and of those that pull every arm several times first."
-        f"{advice}"
-    )
 
 
 def _noise(exponent: int) -> Gaussian:

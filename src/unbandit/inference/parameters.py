@@ -557,7 +557,7 @@ class _Evidence:
         return log_mean(found.evidences)
 
     def under(self, values: Mapping[str, Any], rounds: int | None, particles: int | None) -> tuple[float, float]:
-        """Return the log evidence under some settings, of so many rounds of each demonstration, and its error.
+        """Return the log evidence of the first `rounds` of each demonstration under some settings, and its error.
 
         Where other numbers are free, it is the largest one.
         """

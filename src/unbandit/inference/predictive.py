@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, IndexRule
+from unbandit.demonstrators import AdditiveIndexRule, Demonstrator, EliminationRule, IndexRule
 from unbandit.fit import Statistic, Wording
 from unbandit.formatting import ordinal, quoted
 from unbandit.kernels.formula import meaning
@@ -38,6 +38,7 @@ ALARM = 0.005  # at this probability or a smaller one an arm has drifted
 DRIFT = "drift"  # the statistic of a check
 EIGHTHS = np.arange(1, 8) / 8  # of a log: the moments that are compared with its end
 MOST_ARMS = 100  # in which drift is looked for
+FEWEST_IN_TURN = 4  # rounds by which a log pulls arms in turn for longer than all simulations, at least
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -153,6 +154,46 @@ def compare(
 
 
 # Drift
+
+
+def in_turn(actions: NDArray[Any], arms: int) -> NDArray[np.int64]:
+    """Return for how many rounds each run, (runs, rounds), pulls all arms in turn, always in the order of the first.
+
+    Examples
+    --------
+    >>> in_turn(np.array([[0, 1, 0, 1, 0, 0, 0], [1, 0, 0, 1, 0, 1, 0], [0, 0, 0, 0, 0, 0, 0]]), 2)
+    array([5, 2, 0])
+    """
+    if actions.shape[1] <= arms:
+        return np.zeros(len(actions), np.int64)
+    first = (np.sort(actions[:, :arms], axis=1) == np.arange(arms)).all(axis=1)
+    other = actions[:, arms:] != actions[:, :-arms]
+    ends = np.where(other.any(axis=1), other.argmax(axis=1), other.shape[1])
+    return np.asarray(np.where(first, arms + ends, 0))
+
+
+def longer_in_turn(rule: Demonstrator, own: NDArray[Any], played: NDArray[Any], arms: int) -> str | None:
+    """Say that a log pulls arms in turn for longer than all simulations, by a full turn or more.
+
+    A rule that knows nothing yet takes arms in turn. If it learns late, other numbers of the rule may explain all later
+    choices, and what these are worth besides.
+    """
+    if isinstance(rule, EliminationRule):
+        return None
+    found, most = int(in_turn(own[None], arms)[0]), int(in_turn(played, arms).max())
+    if found - most < arms or found - most < FEWEST_IN_TURN:
+        return None
+    known = type(rule).model_fields
+    tried = [
+        *(["delay=fit"] if "delay" in known and rule.fixed_delay == 0 and found < own.size // 2 else []),
+        *([f"initial={found // arms}"] if "initial" in known else []),
+    ]
+    advice = f" Try the rule with {', or with '.join(tried)}." if tried else ""
+    return (
+        f"The first {found:,} rounds pull all arms in turn, and no simulation does so for more than {most:,}. Logs of "
+        "rules that learn of rewards late begin like that, and of those that pull every arm several times first."
+        f"{advice}"
+    )
 
 
 class ArmDrift(NamedTuple):

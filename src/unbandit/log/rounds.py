@@ -23,7 +23,7 @@ _WITH_FEATURES = (
     "linucb or lints."
 )
 
-MOST_OTHERS = 500  # columns that nothing reads, and that are looked at for what they may be
+MOST_OTHERS = 2_000  # columns that nothing reads, and that are looked at for what they may be
 MOST_ROUNDS_A_ROW = 1_000  # with more, numbers are of something else than rounds, of which some are missing
 
 

@@ -20,8 +20,8 @@ from unbandit.errors import phrase
 from unbandit.estimators.check import said_of
 from unbandit.fit import Check, Statistic
 from unbandit.inference import check as check_module
-from unbandit.inference.check import check_together, in_turn
-from unbandit.inference.predictive import statistics_of, wordings
+from unbandit.inference.check import check_together
+from unbandit.inference.predictive import in_turn, statistics_of, wordings
 from unbandit.inference.rivals import batch_of, odds_of_rivals, rivals_of
 from unbandit.instance import Gaussian
 
