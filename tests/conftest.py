@@ -10,11 +10,14 @@ import os
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # No deadline: the first example may compile a kernel. Derandomised: a red test is red for everyone.
 settings.register_profile(
@@ -165,6 +168,18 @@ FIRST = (
 )
 """What to begin with. Workers take groups in turn, and kernels are kept on disk: neighbours in this list need different
 ones (simulations, then filters, and so on), so that two workers with an empty cache do not compile the same kernel."""
+
+
+@pytest.fixture(autouse=True)
+def own_rules() -> Iterator[None]:
+    """Forget the rules that a test defined, so that later tests see those of the package alone."""
+    from unbandit.demonstrators.base import known_rules, rules
+
+    rules()  # the package's own come first, whoever asks for them first
+    before = dict(known_rules)
+    yield
+    known_rules.clear()
+    known_rules.update(before)
 
 
 class GroupScheduling(LoadScopeScheduling):

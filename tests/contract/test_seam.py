@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from reference import reference_index, simulated, switching_read
 
-from unbandit.demonstrators import AdditiveIndexRule, IndexRule, base, parse_rule, rules
+from unbandit.demonstrators import AdditiveIndexRule, IndexRule, parse_rule, rules
 from unbandit.errors import NotIdentifiable
 from unbandit.estimators import estimate
 from unbandit.instance import Bernoulli, Instance
@@ -87,16 +87,12 @@ def import_file(path) -> ModuleType:
 
 @pytest.fixture(autouse=True)
 def toys(tmp_path):
-    """Write each toy as a file of its own, import it, and forget it afterwards."""
-    rules()  # the package's own come first
-    before = dict(base.known_rules)
+    """Write each toy as a file of its own, import it, and forget it afterwards; its rules go with the test."""
     for name, text in FILES.items():
         file = tmp_path / f"{name.replace('-', '_')}.py"
         file.write_text(text)
         import_file(file)
     yield
-    base.known_rules.clear()
-    base.known_rules.update(before)
     for name in FILES:
         del sys.modules[name.replace("-", "_")]
 

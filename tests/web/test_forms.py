@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from pydantic import Field as Parameter
 
-from unbandit import rules
+from unbandit import EXP3, rules
 from unbandit.contexts import known_linear_rules
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.demonstrators.base import known_rules
@@ -31,8 +30,8 @@ from unbandit.web.forms import (
 
 
 @pytest.fixture
-def foreign() -> Iterator[str]:
-    """Define a rule as another package would, with a parameter of every kind; take it away afterwards."""
+def foreign() -> str:
+    """Define a rule as another package would, with a parameter of every kind."""
 
     class Foreign(IndexRule):
         """Pull whatever <b>another package</b> pulls."""
@@ -52,8 +51,7 @@ def foreign() -> Iterator[str]:
         def index(self, *_: Any) -> Any:
             return None
 
-    yield Foreign.name
-    del known_rules[Foreign.name]
+    return Foreign.name
 
 
 def form_of(name: str) -> Any:
@@ -240,20 +238,22 @@ def test_another_packages_rule_has_its_form(foreign: str) -> None:
 @pytest.mark.parametrize("name", ["Upper", "with:colon", "two words", "unknown", "any", "a,b"])
 def test_a_rule_that_cannot_be_typed_has_no_form(name: str) -> None:
     known_rules[name] = rules()["ucb"]
-    try:
-        assert name not in [form.name for form in rule_forms()]
-    finally:
-        del known_rules[name]
+    assert name not in [form.name for form in rule_forms()]
+
+
+def test_a_rule_without_a_docstring_goes_by_its_name() -> None:
+    class Quiet(EXP3):
+        name: ClassVar[str] = "quiet"
+
+    assert next(form.summary for form in rule_forms() if form.name == "quiet") == "quiet"
 
 
 def test_css_holds_nothing_but_identifiers_of_rules() -> None:
     strange = 'a"]{}<style>@import/*\\'
     known_rules[strange] = rules()["ucb"]
-    try:
-        css = rule_css()
-        assert identifier(strange) in css
-    finally:
-        del known_rules[strange]
+    css = rule_css()
+    del known_rules[strange]
+    assert identifier(strange) in css
     selectors = (
         css.removeprefix("@supports selector(:has(*)) {\n").removesuffix(" { display: none; }\n}\n").split(",\n")
     )

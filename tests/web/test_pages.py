@@ -17,7 +17,7 @@ from unbandit._version import __version__
 from unbandit.contexts import known_linear_rules
 from unbandit.contexts.rule import linear_rule_or_family
 from unbandit.demonstrators import parse_rule
-from unbandit.demonstrators.base import known_rules, rule_or_family
+from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.estimators import family
 from unbandit.estimators.arguments import check_numbers, reward_noise
@@ -321,11 +321,8 @@ def test_a_rule_of_another_package_has_a_page_that_is_escaped() -> None:
         name: ClassVar[str] = "odd/rule"
         needed: float = PydanticField(gt=0, description=EVIL)
 
-    try:
-        kind, form = forms.rule_with_form("odd/rule")
-        page = Reader(pages.rule(kind, form))
-    finally:
-        del known_rules["odd/rule"]
+    kind, form = forms.rule_with_form("odd/rule")
+    page = Reader(pages.rule(kind, form))
     assert len(page.named("script")) == 1
     assert f"Take {EVIL} first, by a < b." in page.words
     assert "--rule odd/rule:needed=NUMBER" in page.words

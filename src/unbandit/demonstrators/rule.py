@@ -164,8 +164,9 @@ class Rule(BaseModel):
 
     @classmethod
     def summary(cls) -> str:
-        """Return the rule in one line: the first line of its docstring."""
-        return (cls.__doc__ or "").strip().splitlines()[0]
+        """Return the rule in one line: the first line of its docstring, or its name where there is none."""
+        lines = (cls.__doc__ or "").strip().splitlines()
+        return lines[0] if lines else cls.name
 
     def in_force(self, name: str) -> Any:
         """Return the value of a parameter that the rule plays with, also where it was left open."""

@@ -8,7 +8,6 @@ from typing import ClassVar
 import pytest
 
 import unbandit as ub
-from unbandit.demonstrators.base import known_rules
 
 LOG = ub.ActionLog.from_actions([0, 1, 2, 0, 1, 2, 2, 2, 2, 2])
 
@@ -47,8 +46,5 @@ def test_a_rule_of_ones_own_brings_its_grid():
         def grid(cls, noise):
             return {"strength": (1.0, 2.0), "initial": (0, 1)}
 
-    try:
-        found = {(rule.strength, rule.initial): weight for rule, weight in Stubborn.guesses(ub.Bernoulli(), LOG)}
-    finally:
-        del known_rules["stubborn"]
+    found = {(rule.strength, rule.initial): weight for rule, weight in Stubborn.guesses(ub.Bernoulli(), LOG)}
     assert found == {(1.0, 0): 0.25, (1.0, 1): 0.25, (2.0, 0): 0.25, (2.0, 1): 0.25}
