@@ -75,6 +75,8 @@ def test_rules_that_give_no_values_away(unbandit, refused):
         ([*PLAN, "-o", "plan.xlsx"], ".png, .svg, .json; got"),
         ([*LEAK, "-o", "leak"], ".png, .svg, .json; got"),
         ([*PLAN, "--longest", "5"], "longest: expected 32"),
+        (["plan", "two-armed", "--rule", "linucb:alpha=2", "--within", "1"], "Simulate logs of several lengths"),
+        (["leak", "two-armed", "--rule", "lin-ts", "--horizon", "9"], 'gaps between arms; got "lin-ts", whose log'),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )

@@ -48,9 +48,8 @@ def plan(
     Example:  unbandit plan linear --rule ucb:alpha=0.25 --within 0.1 -o plan.png
     """
     from unbandit import planning
-    from unbandit.demonstrators import parse_rule
 
-    chosen = parse_rule(rule)
+    chosen = planning.rule_of_arms(rule)
     guessed = options.read_instance("plan", instance, means, sigma, bernoulli, arms)
     printer.check_output(output, *printer.PICTURES, ".json")
     with printer.working("Planning") as status:
@@ -121,9 +120,8 @@ def leak(
     Example:  unbandit leak linear --rule ucb:alpha=0.25 --horizon 5000 -o leak.png
     """
     from unbandit import planning
-    from unbandit.demonstrators import parse_rule
 
-    chosen = parse_rule(rule)
+    chosen = planning.rule_of_arms(rule)
     faced = options.read_instance("leak", instance, means, sigma, bernoulli, arms)
     printer.check_output(output, *printer.PICTURES, ".json")
     with printer.working(f"Simulating {runs:,} x {horizon:,} rounds"):

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from unbandit import checks, datasets, theory
 from unbandit.demonstrators import SAE, UCB, Demonstrator, parse_rule
+from unbandit.demonstrators.base import linear_rules
+from unbandit.demonstrators.rule import by_any_name
 from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.estimators.procedures import check_comparable, most_pulled, quantile
@@ -79,7 +81,7 @@ def plan(
     ('reached', True)
     """
     faced = datasets.load(instance) if isinstance(instance, str) else checked_instance(instance)
-    assumed = parse_rule(rule)
+    assumed = rule_of_arms(rule)
     within, level = checks.positive("within", within), checks.level(level)
     longest, points = checks.whole("longest", longest), checks.whole("points", points)
     runs, seed = checks.whole("runs", runs, 2), checks.seed(seed)
@@ -292,6 +294,19 @@ def value_at(horizons: Numbers, values: Numbers, wanted: Numbers) -> Numbers:
     return np.where((wanted >= horizons[0]) & (wanted <= horizons[-1]), result, np.nan)
 
 
+def rule_of_arms(rule: Demonstrator | str) -> Demonstrator:
+    """Read a rule as `parse_rule` does; say of one that chooses by features what answers the question instead."""
+    try:
+        return parse_rule(rule)
+    except ParameterError as error:
+        if by_any_name(str(rule).partition(":")[0].strip(), linear_rules()) is None:
+            raise
+        text = f'expected a rule whose log shows gaps between arms; got "{rule}", whose log shows coefficients. How '
+        text += "well depends on the features that will be offered, of which nothing is known here."
+        remedy = "Simulate logs of several lengths with simulate, and compare the intervals that estimate gives them."
+        raise error.at(text=text, remedy=remedy) from None
+
+
 def leak(
     instance: Instance | str, rule: Demonstrator | str, horizon: int, *, runs: int = 400, seed: int = 1,
     threads: int | None = None,
@@ -321,7 +336,7 @@ def leak(
     0.0
     """
     faced = datasets.load(instance) if isinstance(instance, str) else checked_instance(instance)
-    played = parse_rule(rule)
+    played = rule_of_arms(rule)
     horizon, runs, seed = checks.whole("horizon", horizon), checks.whole("runs", runs, 2), checks.seed(seed)
     if played.reveals == "values":
         check_comparable(played, "bracket")
