@@ -216,3 +216,35 @@ def test_what_cannot_be_estimated_is_refused(refused, arguments, said):
 )
 def test_what_cannot_be_simulated_is_refused(refused, arguments, said):
     assert said in refused(2, "simulate", *arguments, "--horizon", 10)
+
+
+def test_every_rule_is_checked(unbandit):
+    simulated(unbandit, "--rule", "lints:v=0.5", "--sigma", "0.5", rounds=300)
+    asked = ("check", "log.csv", "--features", "x1,x2", "--sigma", "0.5")
+    done = unbandit(*asked)
+    assert done.code == 0, done.err
+    said = json.loads(unbandit(*asked, "--json").out)
+    assert (said["schema"], {row["rule"].partition(":")[0] for row in said["rules"]}) == (
+        "unbandit.check/1", {"linucb", "lints", "lin-epsilon-greedy", "lin-softmax"},
+    )  # fmt: skip
+    verdicts = {row["rule"].partition(":")[0]: row["verdict"] for row in said["rules"]}
+    assert (verdicts["lints"], verdicts["linucb"]) == ("fits", "does not fit")
+    assert said["rules"][0]["estimate"]["schema"] == "unbandit.contexts/1"
+    assert "direction known to" in done.out
+    only = json.loads(unbandit(*asked, "--json", "--candidates", "lints:v=0.5,ridge=2").out)
+    assert [row["rule"] for row in only["rules"]] == ["lints:ridge=2.0,v=0.5"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--features", "x1,x2"), "expected the standard deviation of a reward"),
+        (("--features", "x1,x2", "--sigma", "1", "--candidates", "ucb1"), "expected a rule that chooses by features"),
+        (("--features", "x1,x2", "--sigma", "1", "--bernoulli"), "cannot be used with --features"),
+        (("--features", "x1,x2", "--sigma", "1", "--prior", "beta:successes=1,failures=1"), "a normal prior around 0"),
+        (("--prior", "normal:deviation=2"), "expected only with --features"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused(unbandit, refused, more, said):
+    simulated(unbandit)
+    assert said in refused(2, "check", "log.csv", *more)

@@ -1,9 +1,9 @@
-"""Logs with contexts in the shell: `unbandit estimate --features` and `unbandit simulate` with rules that read them."""
+"""Logs with contexts in the shell: `estimate`, `report` and `check` with --features; `simulate` with linear rules."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unbandit.contexts import ContextInstance, ContextLog, LinearRule
     from unbandit.contexts.posterior import ContextPosterior
     from unbandit.contexts.result import ContextEstimate, OfferedArm
+    from unbandit.identification import Survey
 
 PLAIN = {
     "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
@@ -101,35 +102,54 @@ def report(given: Mapping[str, Any]) -> None:
 
 def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
     """Read the log that a command is given, and estimate its coefficients."""
-    from unbandit.contexts import ContextLog
     from unbandit.contexts.result import estimate_contexts
     from unbandit.contexts.rule import linear_rule_or_family
     from unbandit.log.sources import Layout
 
-    rule = linear_rule_or_family(given["rule"])
-    _refuse_others(given, PLAIN, option("features"))
+    rule, read = linear_rule_or_family(given["rule"]), _reader(given, given["logs"])
     if given["method"] not in (None, "posterior"):
         text = f'expected posterior, the only one with {option("features")}; got "{given["method"]}".'
         raise ParameterError(text, parameter="method", value=given["method"], remedy="Leave it out.")
-    if given["sigma"] is None:
-        text = "expected the standard deviation of a reward, without which coefficients have no scale."
-        remedy = f"Give it as in {option('sigma', 0.5)}; {CLICKS}."
-        raise ParameterError(text, parameter="sigma", remedy=remedy)
     deviation = _prior_deviation(given["prior"])
     check = options.read_check(given["no_check"], given["strict"]) is not False
-    names = ("columns", "arms", "sheet", "no_header")
-    reading = options.read_layout(*(given[name] for name in names))
-    features = options.read_names(given["features"], "features")
-    logs = given["logs"]
     with printer.working("Estimating"):
-        log = ContextLog.read(logs[0] if len(logs) == 1 else logs, features=features, **reading)
-        with printer.answering(options.log_name(*logs)):
+        log = read()
+        with printer.answering(options.log_name(*given["logs"])):
             answer = estimate_contexts(
                 log, rule, sigma=given["sigma"], prior=deviation, level=given["level"], particles=given["particles"],
                 seed=given["seed"] or 0, predict=given.get("predict"), layout=Layout(None, not given["no_header"]),
                 check=check,
             )  # fmt: skip
     return log, answer
+
+
+def checked(given: Mapping[str, Any]) -> tuple[ContextLog, Survey]:
+    """Read a log with contexts, and find the rules that fit it."""
+    from unbandit import identification
+
+    read, deviation = _reader(given, [given["log"]]), _prior_deviation(given["prior"])
+    with printer.working("Reading") as status:
+        log = read()
+        with printer.answering(options.log_name(given["log"])):
+            found = identification.check(
+                log, given["candidates"], sigma=given["sigma"], prior=deviation, level=given["level"],
+                seed=given["seed"], progress=status.update,
+            )  # fmt: skip
+    return log, found
+
+
+def _reader(given: Mapping[str, Any], logs: Sequence[str]) -> Callable[[], ContextLog]:
+    """Check what a command was told of a log with contexts; return what reads it."""
+    from unbandit.contexts import ContextLog
+
+    _refuse_others(given, PLAIN, option("features"))
+    if given["sigma"] is None:
+        text = "expected the standard deviation of a reward, without which coefficients have no scale."
+        remedy = f"Give it as in {option('sigma', 0.5)}; {CLICKS}."
+        raise ParameterError(text, parameter="sigma", remedy=remedy)
+    reading = options.read_layout(*(given[name] for name in ("columns", "arms", "sheet", "no_header")))
+    features = options.read_names(given["features"], "features")
+    return partial(ContextLog.read, logs[0] if len(logs) == 1 else logs, features=features, **reading)
 
 
 def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], other: str) -> None:
@@ -153,7 +173,7 @@ def _prior_deviation(text: str | None) -> float:
 
 def _print(answer: ContextEstimate) -> None:
     """Print what is known of each learner, and predictions."""
-    from unbandit.formatting import counted, number, short_numbers
+    from unbandit.formatting import counted, short_numbers
 
     out, found = printer.console(), answer.posterior
     rounds = sum(each.rounds for each in answer.posteriors.values())
@@ -173,7 +193,7 @@ def _print(answer: ContextEstimate) -> None:
         frame = answer.predictions
         texts = {"arm", "demonstration"}
         heads = [(name, printer.TEXT if name in texts else printer.NUMBER) for name in frame.columns]
-        cells = [[number(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in frame.rows()]
+        cells = [[_number(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in frame.rows()]
         out.print("Values of the contexts asked for", style="bold")
         out.print(printer.new_table(heads, cells[: printer.MOST_LINES]))
         printer.say_left_out(out, len(cells), "values", where=IN_JSON)
@@ -184,7 +204,7 @@ def _print_learner(
 ) -> None:
     """Print coefficients, how well direction and length are known, and how often each arm was best."""
     from unbandit.contexts.result import degrees
-    from unbandit.formatting import interval, number, probability
+    from unbandit.formatting import interval, probability
 
     by_arm = found.names[0][1] is not None
     headings = printer.columns(printer.TEXT, "feature", *(["arm"] if by_arm else []))
@@ -195,7 +215,7 @@ def _print_learner(
     lows, highs = found.interval()
     rows = zip(found.names, found.mean, lows, highs, found.verdicts, strict=True)
     lines = [
-        [feature, *([] if arm is None else [arm]), number(value), interval(low, high), verdict]
+        [feature, *([] if arm is None else [arm]), _number(value), interval(low, high, _number), verdict]
         for (feature, arm), value, low, high, verdict in rows
     ]
     out.print(printer.new_table(headings, lines[: printer.MOST_LINES]))
@@ -216,6 +236,11 @@ def _print_learner(
     if best:
         where = "at the average context" if by_arm else "at its own features, among all arms"
         out.print(f"P(best): the probability of being the best arm {where}.")
+
+
+def _number(value: float) -> str:
+    """Write a number as the tables of other commands have it."""
+    return f"{value + 0.0:.4g}"
 
 
 def simulate(rule: LinearRule, given: Mapping[str, Any]) -> None:

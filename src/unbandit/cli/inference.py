@@ -1,6 +1,6 @@
 """Commands that filter a log: `unbandit posterior`, `unbandit identify` and `unbandit population`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -13,7 +13,7 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.command import identify_line
 from unbandit.cli.output import NUMBER, TEXT, WORD
-from unbandit.errors import ParameterError, phrase, shell_option
+from unbandit.errors import Notice, ParameterError, option, phrase, shell_option
 from unbandit.formatting import by_reason, counted, short_numbers, shown, times
 from unbandit.tables import same_decimals
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from unbandit.hierarchy import Population
-    from unbandit.identification import Identification
+    from unbandit.identification import Identification, Survey
     from unbandit.identification.evidence import Contender
     from unbandit.inference import Posterior
 
@@ -144,6 +144,7 @@ def _posterior_table(found: "Posterior", level: float) -> "Table":
 
 
 def check(
+    context: typer.Context,
     log: options.Log,
     candidates: options.Candidates = None,
     sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
@@ -155,6 +156,8 @@ def check(
     demonstration: options.Demonstration = None,
     arms: options.Arms = None,
     columns: options.Columns = None,
+    features: options.Features = None,
+    prior: str = Option(None, "--prior", help="With --features: of every coefficient, normal:deviation=1."),
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
     blank: options.Blank = None,
@@ -168,30 +171,30 @@ def check(
     it makes such logs. Unknown parameters are chosen from a grid, as those that make the log most probable. Rules that
     choose at random are left out; unbandit identify weighs them too. A rule does not fit at a p-value of 0.01 or less.
 
+    With --features it tries every rule that chooses by features, with the number that makes the log most probable.
+
     Example:  unbandit check log.csv --sigma 0.5
     """
-    from unbandit import identification
-
     printer.check_output(output, ".json")
-    with printer.working("Reading") as status:
-        record = options.read_log(log, columns, arms, sheet, no_header, blank)
-        with printer.answering(options.log_name(log)):
-            found = identification.check(
-                record, candidates, sigma=sigma, bernoulli=bernoulli, horizon=horizon, best_mean=best_mean,
-                level=level, seed=seed, demonstration=demonstration, availability=availability,
-                progress=status.update,
-            )  # fmt: skip
+    reading: Sequence[Notice]
+    if features is not None:
+        from unbandit.cli import contexts
 
+        offers, found = contexts.checked(context.params)
+        reading = offers.reading
+    else:
+        reading, found = _checked(context.params)
     if not printer.deliver(found, output, as_json, as_dict=lambda: found.to_dict(shell_option)):
         return
     out = printer.console()
     verdict = found.answer()
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
-    headings = [("rule", TEXT), ("verdict", WORD), ("p-value", NUMBER), ("best arm", TEXT), ("why", TEXT)]
+    shown = "best arm" if features is None else "direction known to"
+    headings = [("rule", TEXT), ("verdict", WORD), ("p-value", NUMBER), (shown, TEXT), ("why", TEXT)]
     rows = (
         (
             short_numbers(said["rule"]), said["verdict"], row.check.chance.removeprefix("p ").removeprefix("= "),
-            said["best"] or "-", phrase(row.check.brief, shell_option),
+            row.shown or "-", phrase(row.why, shell_option),
         )
         for row, said in zip(found.rows, found.to_frame().to_dicts(), strict=True)
     )  # fmt: skip
@@ -208,7 +211,22 @@ def check(
             f"To weigh them too: {identify_line(log, known)}",
             soft_wrap=True,
         )
-    printer.print_notices(found.warnings, record.reading)
+    printer.print_notices(found.warnings, reading)
+
+
+def _checked(given: Mapping[str, Any]) -> tuple[Sequence[Notice], "Survey"]:
+    """Read a log without features, and find the rules that fit it."""
+    from unbandit import identification
+
+    if given["prior"] is not None:
+        needed = option("features")
+        raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter="prior")
+    names = ("candidates", "sigma", "bernoulli", "horizon", "best_mean", "level", "seed", "demonstration")
+    with printer.working("Reading") as status:
+        record = options.read_log(given["log"], *(given[name] for name in options.LAYOUT))
+        with printer.answering(options.log_name(given["log"])):
+            asked = {name: given[name] for name in (*names, "availability")}
+            return record.reading, identification.check(record, progress=status.update, **asked)
 
 
 def identify(

@@ -87,7 +87,7 @@ class Design:
 
 def design_of(log: ContextLog, *, intercept: bool, disjoint: bool) -> Design:
     """Return the design of a shared model, or of a disjoint one."""
-    if not disjoint and _has_equal_offers(log):
+    if not disjoint and has_equal_offers(log):
         doubts = [notice.text for notice in log.reading if notice.code == "rows-as-rounds"]
         own = f"take a model with parameters for each arm: disjoint=true in {option('rule')}."
         text = "in every round all offers have the same features: a shared model gives them all the same value."
@@ -111,7 +111,7 @@ def design_of(log: ContextLog, *, intercept: bool, disjoint: bool) -> Design:
     )
 
 
-def _has_equal_offers(log: ContextLog) -> bool:
+def has_equal_offers(log: ContextLog) -> bool:
     """Return whether the offers of every round have the same features, and some round has several."""
     first = np.repeat(log.offsets[:-1], np.diff(log.offsets))
     return bool(len(first) > log.rounds and (log.features == log.features[first]).all())

@@ -81,6 +81,23 @@ def fit_strength(
     return _mixed(found, weights, nodes, share, seed), approximations[best], _number(name, nodes, weights, level)
 
 
+def likeliest(record: ChoiceRecord, sigma: float, prior: float) -> tuple[float, float]:
+    """Return the value of a rule's number that makes a record most probable, roughly, and the log evidence.
+
+    The usual value, and minus infinity, if the rule cannot have made the record.
+    """
+    grid = _grid(record, sigma, prior)
+    values: dict[int, float] = {}
+    places, top = range(0, grid.size, COARSELY), 0
+    for _ in range(2):
+        for at in (at for at in places if 0 <= at < grid.size and at not in values):
+            values[at] = rough_evidence(replace(record, strength=float(grid[at])), sigma, prior)
+        top = max(values, key=lambda at: values[at])
+        places = range(top - COARSELY + 1, top + COARSELY)
+    usual = top if math.isfinite(values[top]) else grid.size // 2
+    return float(number(float(grid[usual]), 3)), values[top]
+
+
 def wider_prior(record: ChoiceRecord, sigma: float, prior: float, *, fitted: bool) -> float | None:
     """Return a wider deviation of coefficients beforehand, if that makes the choices clearly more probable.
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unbandit import checks
-from unbandit.contexts.check import check_notice, check_record, first_part
+from unbandit.contexts.check import DISJOINT_WORK, check_notice, check_record, first_part
 from unbandit.contexts.clouds import PathClouds, particles_for, run_clouds
-from unbandit.contexts.design import Design
+from unbandit.contexts.design import Design, has_equal_offers
 from unbandit.contexts.expectation import (
     Approximation,
     ChoiceRecord,
@@ -26,7 +26,7 @@ from unbandit.contexts.expectation import (
     step_of,
 )
 from unbandit.contexts.log import ContextLog
-from unbandit.contexts.parameters import fit_strength, wider_prior
+from unbandit.contexts.parameters import fit_strength, likeliest, wider_prior
 from unbandit.contexts.rule import LinearRule, checked_contexts, linear_rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.demonstrators.rule import guess_notice
@@ -50,6 +50,7 @@ UNSEEN_FROM, BOUNDED_FROM = 0.95, 0.5  # of the prior's deviation: that of a coe
 MISSING = f"Name every feature that the learner used with {option('features')}: one may be missing"
 EQUAL = 1e-12  # the share of a value by which two of equal offers may differ as they are computed
 MOST_NUMBERS = 12_000_000  # offers times coefficients: below 1 GB with five offers of three features per round
+FEWEST_ROUNDS = 100  # of a log that is too large, if its first rounds are read
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -278,18 +279,24 @@ def context_posterior(
     log, given = checked_contexts(log), linear_rule_or_family(rule)
     _refuse(log)
     family = given if isinstance(given, RuleFamily) else None
-    if family is not None and family.free != (family.kind.tuning,):
-        text = f"expected {family.kind.tuning}=fit and no other number to be fitted; got {family}."
-        raise ParameterError(text, parameter="rule", value=str(family), remedy="Give the other numbers a value.")
+    if family is not None:
+        _check_free(family)
     rule_at: LinearRule = given.example if isinstance(given, RuleFamily) else given
     rule_at.refuse_unlearnt(log)
     design = rule_at.design(log)
-    if design.vectors.shape[0] * design.parameters > MOST_NUMBERS:
-        raise NotIdentifiable(
-            f"The log has {design.vectors.shape[0]:,} offers for a model with {design.parameters:,} coefficients: "
-            f"more than the {MOST_NUMBERS // design.parameters:,} that are held in memory.",
-            remedy="Take the first part of the log, or fewer features.",
-        )
+    in_part: list[Notice] = []
+    rounds = int(np.searchsorted(log.offsets, MOST_NUMBERS // design.parameters, side="right")) - 1
+    if rounds < log.rounds:
+        if rounds < FEWEST_ROUNDS:
+            raise NotIdentifiable(
+                f"The log has {design.vectors.shape[0] // log.rounds:,} offers per round for a model with "
+                f"{design.parameters:,} coefficients: only {rounds:,} rounds of it can be held in memory.",
+                remedy="Take fewer features, or the same coefficients for all arms.",
+            )
+        text = f"Read in part: the first {rounds:,} of {log.rounds:,} rounds, which show what the learner learnt first."
+        in_part.append(Notice("read-in-part", text))
+        log = log.select(0, rounds)
+        design = rule_at.design(log)
     record = _record(design, rule_at, log.rewards)
     number = number or particles_for(record.kind, record.chosen.size)
     fitted: tuple[FittedNumber, ...] = ()
@@ -322,8 +329,45 @@ def context_posterior(
         part = first_part(record)
         wider = interruptible(lambda: wider_prior(part, sigma, prior, fitted=family is not None))
         checked = checked if wider is None else [_narrow_prior(prior, wider, rule_at.tuning), *checked]
-    notices = (*checked, *guessed, *answer.notices, *_rounded(record), *said)
+    notices = (*checked, *guessed, *answer.notices, *in_part, *_rounded(record), *said)
     return replace(answer, check=fit, fitted=fitted, notices=notices)
+
+
+def most_probable(
+    log: ContextLog, rule: LinearRule | RuleFamily, *, sigma: float, prior: float = 1.0
+) -> LinearRule:  # fmt: skip
+    """Return a rule with the number that makes one demonstration most probable, and with `disjoint` likewise.
+
+    By the Gaussian approximation alone, and only what is not given: a rule with its number stays as it is.
+    """
+    if isinstance(rule, LinearRule):
+        if rule.tuning in rule.model_fields_set:
+            return rule
+        rule = RuleFamily(type(rule), {name: getattr(rule, name) for name in rule.model_fields_set}, (rule.tuning,))
+    _check_free(rule)
+    several = "disjoint" not in rule.known
+    best: tuple[float, LinearRule] | None = None
+    for disjoint in (False, True) if several else (bool(rule.known["disjoint"]),):
+        family = replace(rule, known={**rule.known, "disjoint": disjoint})
+        if several and not disjoint and has_equal_offers(log):
+            continue
+        size = (len(log.feature_names) + family.example.intercept) * len(log.arms)
+        if disjoint and best is not None and len(log.features) * size**2 > DISJOINT_WORK:
+            break
+        record = _record(family.example.design(log), family.example, log.rewards)
+        value, evidence = likeliest(record, sigma, prior)
+        evidence += log_rewards(record, sigma, prior)
+        if best is None or evidence > best[0]:
+            best = evidence, family.at({family.kind.tuning: value})
+    assert best is not None
+    return best[1]
+
+
+def _check_free(family: RuleFamily) -> None:
+    """Refuse a family with another number to be fitted than that of how much the rule explores."""
+    if family.free != (family.kind.tuning,):
+        text = f"expected {family.kind.tuning}=fit and no other number to be fitted; got {family}."
+        raise ParameterError(text, parameter="rule", value=str(family), remedy="Give the other numbers a value.")
 
 
 def _narrow_prior(prior: float, wider: float, tuning: str) -> Notice:

@@ -140,19 +140,21 @@ class ContextEstimate(Finding):
 def estimate_contexts(
     log: ContextLog, rule: LinearRule | RuleFamily | str, *, sigma: float, prior: float = 1.0, level: float = 0.95,
     particles: int | None = None, seed: int = 0, predict: Paths | None = None, layout: Layout | None = None,
-    check: bool = True,
+    check: bool = True, first: tuple[int, int] | None = None,
 ) -> ContextEstimate:  # fmt: skip
     """Estimate the coefficients of a log with contexts; `predict` is a table of contexts whose values to add.
 
-    Several demonstrations are learners of their own, with their own coefficients.
+    Several demonstrations are learners of their own, with their own coefficients. Of a log that is read in part `first`
+    says how many demonstrations are, and how many rounds of each.
     """
+    most, rounds = (len(log), None) if first is None else first
     rows = None
     if predict is not None:  # read first: what is wrong with it should not wait
         rows = read_features(sources_of(predict, layout or Layout(), unpack=True), log.feature_names)
     posteriors, offers, predictions, notices = {}, {}, {}, list[Notice]()
     best: dict[str, dict[str, float]] = {}
-    for at, name in enumerate(log.demonstrations):
-        alone = replace(log.select(at), reading=log.reading)
+    for at, name in enumerate(log.demonstrations[:most]):
+        alone = replace(log.select(at, rounds), reading=log.reading)
         try:
             found = context_posterior(
                 alone, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed, check=check
@@ -184,6 +186,18 @@ def _without_chance(answer: ContextEstimate) -> tuple[Notice, ...]:
         for name, each in alone.items()
     ]
     return (*notes, *(each for each in answer.notices if each.code != "does-not-fit"))
+
+
+def angle_between(one: ContextEstimate, other: ContextEstimate) -> float | None:
+    """Return the largest angle between the coefficients in two answers, in degrees; None if these are not the same."""
+    angles = []
+    for name in one.posteriors.keys() & other.posteriors.keys():
+        first, second = one.posteriors[name], other.posteriors[name]
+        if first.names != second.names:
+            return None
+        cosine = first.mean @ second.mean / (np.linalg.norm(first.mean) * np.linalg.norm(second.mean))
+        angles.append(math.degrees(math.acos(min(max(float(cosine), -1.0), 1.0))))
+    return max(angles, default=None)
 
 
 def warnings_and_notes(log: ContextLog, notices: Sequence[Notice]) -> tuple[list[Notice], list[Notice]]:

@@ -70,9 +70,8 @@ class FeatureColumn:
     expected = f"expected a number for a feature, up to {LARGEST_FEATURE:g}"
     truths: Mapping[str, float] = TRUTHS
 
-    def __init__(self, name: str, role: str = "feature", most: int | None = None) -> None:
+    def __init__(self, name: str, role: str = "feature") -> None:
         self.name, self._role = name, role
-        self._room = most  # rows that may still come
         self._marks = DecimalMarks(name, role)
         self._batches: list[NDArray[np.float64]] = []
 
@@ -96,11 +95,6 @@ class FeatureColumn:
             text = f"{self.expected}; got {got}."
             raise refuse(text, row=row + 1, column=self.name, value=value, remedy=self._remedy("" if blank else value))
         self._batches.append(values)
-        if self._room is not None:
-            self._room -= values.size
-            if self._room < 0:
-                most = sum(batch.size for batch in self._batches) + self._room
-                raise too_many_offers(refuse, most)
 
     def _remedy(self, value: object = None) -> str:
         """Say what to do about a cell: one without a number, one too large, one with marks in it, or a category."""
@@ -123,13 +117,6 @@ class FeatureColumn:
         self._marks.check()
         batches, self._batches = self._batches, []
         return np.concatenate(batches)
-
-
-def too_many_offers(refuse: Refuse, most: int) -> LogError:
-    """Return the error about a log that is too large to be held."""
-    text = f"expected at most {most:,} offers with this many features, which are held in memory; it has more."
-    remedy = "Read the first part of it: what a learner chose first can be read without the rest."
-    return refuse(text, remedy=remedy)
 
 
 class ChosenColumn(FeatureColumn):
@@ -240,12 +227,12 @@ def collect_contexts(
     reader = layout.reader(sources[0], arms)
     reader.perhaps_mark = None  # it was looked for
     most = MOST_CELLS // (len(layout.features) + OTHER_CELLS)
-    numbers = [FeatureColumn(name, most=most) for name in layout.features]
+    numbers = [FeatureColumn(name) for name in layout.features]
     mark = None if layout.chosen is None else ChosenColumn(layout.chosen)
     also = [*numbers, *([] if mark is None else [mark])]
     check_alike(sources, [*reader.columns(), *(column.name for column in also)])
     try:
-        table = Collection(sources, reader, rows, also)
+        table = Collection(sources, reader, rows, also, most)
     except LogError as error:
         if mark is None or error.column is None or error.column != reader.name.get("round"):
             raise
@@ -261,10 +248,20 @@ def collect_contexts(
             Notice("rows-as-rounds", f"No column marks the chosen offer, so every row is read as a round. {offers}"),
         )
     arranged = _arranged_rounds if mark is None else _arranged_offers
+    if table.is_cut:
+        _refuse_unordered(table)
     try:
         order, bounds, lengths, timed = arranged(table, demonstrations)
     except LogError as error:
         raise error.at(remedy=f"{error.remedy}{_other_readings(reader, layout, demonstrations, offers)}") from None
+    kept = _rounds_held(table, bounds, most, len(known) if mark is None else 1)
+    if kept < bounds.size - 1:
+        bounds, order = bounds[: kept + 1], order[: bounds[kept]]
+        lengths = np.clip(kept - offsets_of(lengths)[:-1], 0, lengths)
+        lengths = lengths[lengths > 0]
+        demonstrations = demonstrations[: lengths.size]
+        text = f"The log is larger than what is held in memory: its first {kept:,} rounds are read. What a learner "
+        notices += (Notice("read-in-part", f"{text}chose first shows its coefficients without the rest."),)
     numbered = table.rounds is not None and not table.rounds.form
     reader.refuse_lone_rows(table.refuse, lengths, numbered=numbered)
     values = np.empty((order.size, len(numbers)))
@@ -277,8 +274,6 @@ def collect_contexts(
     codes = ordered.astype(np.int64)
     if mark is None:  # every arm has the context of its round
         count = len(arm_names)
-        if codes.size * count > most:
-            raise too_many_offers(table.refuse, most)
         chosen, codes = codes, np.tile(np.arange(count), codes.size)
         values, offsets = np.repeat(values, count, axis=0), np.arange(chosen.size + 1) * count
     else:
@@ -301,6 +296,25 @@ def collect_contexts(
     return ContextParts(
         values, offsets, chosen, arm_names, codes, names, starts, demonstrations, notices + timed, rewards
     )
+
+
+def _rounds_held(table: Collection, bounds: Integers, most: int, offers: int) -> int:
+    """Return how many rounds are held of a log in which a row is so many offers; refuse one of which none is."""
+    rounds = bounds.size - 1
+    rounds = min(rounds, most // offers) if offers > 1 else rounds - table.is_cut  # the last one may be a part
+    if rounds < 1:
+        text = f"expected rounds of at most {most:,} offers with so many features, which are held in memory; got more."
+        raise table.refuse(text, remedy="Take fewer features.")
+    return rounds
+
+
+def _refuse_unordered(table: Collection) -> None:
+    """Refuse a log of which not all rows were read, unless those that were are its first rounds."""
+    who, rounds = table.demonstration_of_rows(), np.concatenate(table.numbers or [np.zeros(table.codes.size, np.int64)])
+    if ((who[1:] < who[:-1]) | ((who[1:] == who[:-1]) & (rounds[1:] < rounds[:-1]))).any():
+        text = f"expected rows in order, by demonstration and round, of a log of more than {table.codes.size:,} rows, "
+        remedy = "Sort the rows. Then the first part is read, which can be read without the rest."
+        raise table.refuse(f"{text}which are held in memory; got them in another order.", remedy=remedy)
 
 
 def _numbering(names: Sequence[str], column: str) -> str:

@@ -1,32 +1,51 @@
-"""`check(log)`: every rule with a closed form, its estimate and whether it fits, in one table."""
+"""`check(log)`: every rule with a closed form, its estimate and whether it fits, in one table.
+
+For a log with contexts, every rule that chooses by features.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import warnings as python_warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, parse_rule
+from unbandit.contexts import ContextLog, LinearRule, known_linear_rules
+from unbandit.contexts.check import OTHER_CAUSES
+from unbandit.contexts.clouds import particles_for
+from unbandit.contexts.posterior import most_probable
+from unbandit.contexts.result import SCHEMA as CONTEXTS
+from unbandit.contexts.result import ContextEstimate, angle_between, degrees, estimate_contexts
+from unbandit.contexts.rule import linear_rule_or_family, parse_rule
+from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.demonstrators.rule import Rule
 from unbandit.errors import (
     AssumptionWarning,
     Audience,
     InferenceError,
     Notice,
     NotIdentifiable,
+    ParameterError,
     UnbanditError,
+    option,
     python_option,
 )
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
-from unbandit.fit import Check
-from unbandit.formatting import json_number
-from unbandit.identification.candidates import Candidate, CandidateSpec, assumed_noise, candidates_for
+from unbandit.fit import Check, not_checked
+from unbandit.formatting import counted, json_number
+from unbandit.identification.candidates import (
+    Candidate,
+    CandidateSpec,
+    assumed_noise,
+    candidates_for,
+    split_candidates,
+)
 from unbandit.inference import decisions
 from unbandit.inference.check import DOES_NOT_FIT, check_log
 from unbandit.inference.prior import usual_prior
@@ -60,6 +79,8 @@ ONLY_SIMULATED = (
 
 PARTICLES = 16  # per set of parameters, to choose one
 ROUNDS, MOST_ARMS = 1_000, 50  # that are read for it, and up to how many arms
+MOST_LEARNERS, MOST_ROUNDS = 20, 2_000  # demonstrations with contexts that are checked, and rounds of each
+FEWER, FEWEST_PARTICLES = 4, 500  # times fewer particles than for an estimate, and the fewest
 
 
 @dataclass(frozen=True)
@@ -67,11 +88,26 @@ class CheckedRule:
     """A rule, with the parameters that fit best, what it makes of the log, and whether it fits."""
 
     name: str  # as given
-    rule: Demonstrator | None
-    estimate: Estimate | None  # None where there is none
+    rule: Demonstrator | LinearRule | None
+    estimate: Estimate | ContextEstimate | None  # None where there is none
     check: Check  # whether it fits
     refusal: UnbanditError | None = None  # why there is no estimate
     log_evidence: float = -math.inf  # of the log's beginning, by a few particles
+
+    @property
+    def why(self) -> str:
+        """Return the reason in a few words; nothing where a rule with features fits."""
+        is_plain = self.rule is None or isinstance(self.rule, Demonstrator)
+        return self.check.brief if is_plain or self.check.verdict != "fits" else ""
+
+    @property
+    def shown(self) -> str:
+        """Return the best arm under it; with features, how well the direction of the coefficients is known."""
+        if self.estimate is None:
+            return ""
+        if isinstance(self.estimate, Estimate):
+            return ", ".join(self.estimate.best)
+        return degrees(self.estimate.posterior.angle)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,12 +147,16 @@ class Survey(Finding):
         if not names:
             fits = "is known to fit" if unchecked else "fits"
             return f"none of the {number} rules that were tried {fits} this log{open_ones}"
-        estimates = [row.estimate for row in self.fitting if row.estimate is not None]
+        estimates = [row.estimate for row in self.fitting if isinstance(row.estimate, Estimate)]
         best, agree = {arm for each in estimates for arm in each.best}, ""
         if len(best) == 1 and len(names) > 1:
             some = "one" if len(estimates) == 1 else f"{len(estimates)}"
             which = "each of them" if len(estimates) == len(names) else f"the {some} with an estimate"
             agree = f'; under {which} "{next(iter(best))}" is the best arm'
+        found = [row.estimate for row in self.fitting if isinstance(row.estimate, ContextEstimate)]
+        angles = [angle for each in found[1:] if (angle := angle_between(found[0], each)) is not None]
+        if angles:
+            agree = f"; the directions of their coefficients differ by up to {degrees(max(angles))}"
         return f"{len(names)} of {number} rules fit{'s' if len(names) == 1 else ''} this log{agree}{open_ones}"
 
     def __repr__(self) -> str:
@@ -129,7 +169,7 @@ class Survey(Finding):
         return pl.DataFrame([self._row(row) for row in self.rows], orient="row")
 
     def _row(self, row: CheckedRule, audience: Audience = python_option) -> dict[str, Any]:
-        best = None if row.estimate is None else ", ".join(row.estimate.best)
+        best = ", ".join(row.estimate.best) if isinstance(row.estimate, Estimate) else None
         return {
             "rule": row.name if row.rule is None else str(row.rule),
             "verdict": row.check.verdict,
@@ -158,7 +198,10 @@ class Survey(Finding):
     @classmethod
     @as_written_by("Survey")
     def from_json(cls, text: str | bytes) -> Survey:
-        """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no checks."""
+        """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no checks.
+
+        Estimates of logs with contexts are not among it.
+        """
         said = read_whole(text, SCHEMA, "checks", "Survey")
         check_fields(said, ("sigma",) if said["sigma"] is not None else ())
         rows = []
@@ -166,6 +209,7 @@ class Survey(Finding):
             said["names"], said["rules"], said["checks"], said["log_evidence"], strict=True
         ):
             found, refusal = row["estimate"], row["no_estimate"]
+            found = None if found is None or found["schema"] == CONTEXTS else found
             rows.append(
                 CheckedRule(
                     name, parse_rule(row["rule"]), None if found is None else Estimate.from_dict(found),
@@ -187,8 +231,8 @@ class Survey(Finding):
 
 
 def check(
-    log: ActionLog | str | os.PathLike[str] | Any,
-    candidates: str | Iterable[CandidateSpec] | None = None,
+    log: ActionLog | ContextLog | str | os.PathLike[str] | Any,
+    candidates: str | Iterable[CandidateSpec] | LinearRule | Iterable[LinearRule] | None = None,
     *,
     sigma: float | None = None,
     bernoulli: bool = False,
@@ -199,6 +243,7 @@ def check(
     progress: Callable[[str], None] | None = None,
     demonstration: object = None,
     availability: Availability | AvailabilityTable | None = None,
+    prior: float | None = None,
 ) -> Survey:
     """Estimate a log under every rule that has a closed form, and say which of them fit it.
 
@@ -214,6 +259,10 @@ def check(
         parameters those values of its `grid` are taken that make the log most probable.
     progress
         Called with the name of each rule.
+    prior
+        Of a log with contexts: the deviation of every coefficient beforehand, as for `context_posterior`. Of such a
+        log every rule that chooses by features is tried, with the number and the `disjoint` that make it most probable
+        where they are not given, on the first 2,000 rounds. Sigma must be known; what is for means and arms is refused.
 
     Examples
     --------
@@ -223,6 +272,13 @@ def check(
     >>> [(row.name, row.check.verdict) for row in found.rows]
     [('ucb1', 'fits'), ('sae', 'does not fit')]
     """
+    if isinstance(log, ContextLog):
+        others: dict[str, Any] = {"bernoulli": bernoulli or None, "horizon": horizon, "best_mean": best_mean}
+        others |= {"demonstration": demonstration, "availability": availability}
+        return _check_contexts(log, candidates, sigma, prior, level, seed, progress, others)
+    if prior is not None:
+        text = "expected only with a log that has features."
+        raise ParameterError(text, parameter="prior", value=prior, remedy="Leave it out.")
     record = as_log(one_demonstration(log, demonstration, "check"), "check")
     if not record.ordered:
         raise NotIdentifiable(
@@ -233,7 +289,7 @@ def check(
     seed = checks.seed(seed)
     checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
-    considered, notes = candidates_for(candidates, noise, record)
+    considered, notes = candidates_for(cast(Any, candidates), noise, record)
     every = considered
     if candidates is None:
         considered, notes = tuple(filter(_has_closed_form, every)), []
@@ -271,6 +327,61 @@ def check(
         random = any(row.check.instead[:1] == (RANDOM,) for row in rows)
         warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM) if random else Notice("none-fits", NONE_FITS)]
     return Survey(tuple(order), None if sigma is None else float(sigma), (*warnings, *notes), not_tried)
+
+
+def _check_contexts(
+    log: ContextLog, candidates: Any, sigma: float | None, prior: float | None, level: float, seed: int,
+    progress: Callable[[str], None] | None, others: Mapping[str, Any],
+) -> Survey:  # fmt: skip
+    """Read the first part of a log with contexts under every rule, and say which of them fit it."""
+    for name, value in others.items():
+        if value is not None:
+            text = "cannot be used with a log that has features."
+            raise ParameterError(text, parameter=name, value=value, remedy="Leave it out.")
+    if sigma is None:
+        text = "expected the standard deviation of a reward, without which coefficients have no scale."
+        raise ParameterError(text, parameter="sigma", remedy=f"Give it as in {option('sigma', 0.5)}.")
+    checks.function("progress", progress)
+    prior = 1.0 if prior is None else prior
+    given: dict[str, Any] = {"sigma": checks.positive("sigma", sigma), "prior": checks.positive("prior", prior)}
+    specs = sorted(known_linear_rules) if candidates is None else candidates
+    specs = split_candidates(specs) if isinstance(specs, str) else [specs] if isinstance(specs, Rule) else specs
+    specs = list(specs) if checks.is_list(specs) else [specs]
+    rules = [linear_rule_or_family(spec, "candidates") for spec in specs]
+    if not rules:
+        raise ParameterError("expected one rule or more, as in linucb,lints; got none.", parameter="candidates")
+    rows, wider = [], dict[str, Notice]()
+    for spec, rule in zip(specs, rules, strict=True):
+        if progress is not None:
+            progress(f"Checking {spec}")
+        try:
+            chosen = interruptible(lambda rule=rule: most_probable(log.select(0, ROUNDS), rule, **given))
+        except NotIdentifiable as refusal:
+            rows.append(CheckedRule(str(spec), None, None, not_checked(refusal.text), refusal))
+            continue
+        particles = max(particles_for(chosen.kind, min(int(log.lengths[0]), MOST_ROUNDS)) // FEWER, FEWEST_PARTICLES)
+        try:
+            found = estimate_contexts(
+                log, chosen, **given, level=level, seed=seed, particles=particles, check=True,
+                first=(MOST_LEARNERS, MOST_ROUNDS),
+            )  # fmt: skip
+        except InferenceError as refusal:  # it cannot have made the log
+            where = "" if refusal.round is None else f"Round {refusal.round:,}: "
+            unexplained = Check("does not fit", 0.0, reason=f"{where}{refusal.text}", checked=1)
+            rows.append(CheckedRule(str(spec), chosen, None, unexplained, refusal))
+        except NotIdentifiable as refusal:
+            rows.append(CheckedRule(str(spec), chosen, None, not_checked(refusal.text), refusal))
+        else:
+            evidence = math.fsum(each.log_evidence for each in found.posteriors.values())
+            rows.append(CheckedRule(str(spec), chosen, found, found.check, None, evidence))
+            wider |= {each.code: each for each in found.notices if each.code == "narrow-prior"}
+    warnings = [*wider.values()]
+    if not any(row.check.verdict == "fits" for row in rows):
+        warnings.append(Notice("none-fits", OTHER_CAUSES))
+    if len(log) > MOST_LEARNERS or log.lengths.max() > MOST_ROUNDS:
+        text = f"Checked in part: the first {counted(MOST_ROUNDS, 'round')} of up to {MOST_LEARNERS} demonstrations."
+        warnings.append(Notice("checked-in-part", text))
+    return Survey(tuple(sorted(rows, key=_place)), given["sigma"], tuple(warnings))
 
 
 def _most_probable(

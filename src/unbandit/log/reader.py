@@ -247,9 +247,13 @@ class Collection:
     `numbers` are the rounds or their times, or in a table of counts the pulls, batch by batch; empty where there are
     none; `rounds` is the column of rounds, if any. Rounds are in order if they count up from 0 or 1 within each
     demonstration, provided that the rows of each are contiguous. Columns in `also` are read beside those of the reader.
+    `is_cut` says whether rows beyond about `most` were left unread.
     """
 
-    def __init__(self, sources: Sequence[Source], reader: Reader, rows: int, also: Sequence[NumberColumn] = ()) -> None:
+    def __init__(
+        self, sources: Sequence[Source], reader: Reader, rows: int, also: Sequence[NumberColumn] = (),
+        most: int | None = None,
+    ) -> None:  # fmt: skip
         names, role = reader.name, next((role for role in ("pulls", "round") if role in reader.name), None)
         self.column = None if role is None else names[role]  # of `numbers`
         self.rounds = RoundColumn(names["round"]) if role == "round" else None
@@ -259,8 +263,11 @@ class Collection:
             self.rewards = RewardColumn(names["reward"], named="reward" in reader.named)
         self._source, self._batches, self._begins, total = sources[0], list[Batch](), list[int](), 0
         parts, self.numbers, self.is_in_order = list[Rows](), list[Integers](), True
-        firsts = list[Integers]()
+        firsts, self.is_cut = list[Integers](), False
         for batch in batches_of(sources, [*reader.columns(), *(column.name for column in also)], rows):
+            self.is_cut = most is not None and total >= most
+            if self.is_cut:
+                break
             parts.append(reader.read(batch))
             if self.rewards is not None:
                 self.rewards.read(batch.refuse, batch.columns[self.rewards.name])

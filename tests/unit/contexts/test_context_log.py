@@ -9,6 +9,8 @@ import pytest
 
 import unbandit as ub
 from unbandit.contexts.result import estimate_contexts
+from unbandit.contexts.table import collect_contexts
+from unbandit.log.frames import FrameSource
 
 LONG = """round,arm,chosen,price,age
 1,A,0,3.0,31
@@ -272,21 +274,45 @@ def test_wrong_arrays_are_refused(changes, parameter):
     assert refused.value.parameter == parameter
 
 
-def test_a_log_that_would_not_fit_in_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(
-        "unbandit.contexts.table.MOST_CELLS", 7 * 6
-    )  # seven offers, each with two features and four more
-    read(LONG)
-    monkeypatch.setattr("unbandit.contexts.table.MOST_CELLS", 6 * 6)
-    with pytest.raises(ub.LogError, match="at most 6 offers with this many features") as caught:
-        read(LONG)
-    assert "first part" in caught.value.remedy
-    with pytest.raises(ub.LogError, match="at most 6 offers"):  # three rounds, each with two arms, and one arm more
-        read(WIDE, ("age", "income"), arms=["A", "B", "C"])
-    log = ub.ContextLog.from_arrays(np.arange(12.0).reshape(3, 2, 2), [0, 1, 0])
-    monkeypatch.setattr("unbandit.contexts.posterior.MOST_NUMBERS", 10)
-    with pytest.raises(ub.NotIdentifiable, match="more than the 5 that are held"):
-        ub.context_posterior(log, ub.LinUCB(), sigma=1.0)
+def test_the_first_part_is_read_of_a_log_that_does_not_fit_in_memory(monkeypatch):
+    def in_part(table, most, features=("price", "age"), **options):
+        cells = (len(features) + 4) * most  # of each offer two features and four more
+        monkeypatch.setattr("unbandit.contexts.table.MOST_CELLS", cells)
+        parts = collect_contexts([FrameSource(table)], features, None, options.get("arms"), rows=2)
+        return ub.ContextLog(*parts)
+
+    frame = pl.read_csv(LONG.encode())
+    assert in_part(frame, 7).rounds == 3
+    cut = in_part(frame, 6)  # of the third round an offer was not read
+    assert cut == read(LONG).select(0, rounds=2)
+    assert [each.code for each in cut.reading].count("read-in-part") == 1
+    several = pl.concat([frame.with_columns(demonstration=pl.lit(name)) for name in "PQR"])
+    cut = in_part(several, 10)
+    assert (cut.demonstrations, cut.lengths.tolist()) == (("P", "Q"), [3, 1])
+    assert in_part(several, 8).demonstrations == ("P",)  # of which the second had one round, perhaps a part of it
+    for mixed in (frame.reverse(), several.sort("round")):
+        with pytest.raises(ub.LogError, match="expected rows in order") as caught:
+            in_part(mixed, 8 if mixed.height > 7 else 6)
+        assert "Sort the rows" in caught.value.remedy
+    with pytest.raises(ub.LogError, match="rounds of at most 2 offers"):
+        in_part(frame, 2)
+    wide = pl.read_csv(WIDE.encode())
+    cut = in_part(wide, 6, ("age", "income"), arms=["A", "B", "C"])  # three rounds of three arms each
+    assert cut == read(WIDE, ("age", "income"), arms=["A", "B", "C"]).select(0, rounds=2)
+
+
+def test_a_posterior_of_a_long_log_reads_its_first_part(monkeypatch):
+    features = np.random.default_rng(1).standard_normal((120, 2, 2))
+    log = ub.LinUCB().demonstrate(ub.ContextInstance([1.0, -0.5], 0.5), features, seed=1)
+    monkeypatch.setattr("unbandit.contexts.posterior.MOST_NUMBERS", 2 * 2 * 110)
+    found = ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5, particles=100)
+    assert found.rounds == 110
+    assert "read-in-part" in [notice.code for notice in found.notices]
+    alone = ub.context_posterior(log.select(0, 110), ub.LinUCB(alpha=1), sigma=0.5, particles=100)
+    assert (found.mean == alone.mean).all()
+    monkeypatch.setattr("unbandit.contexts.posterior.MOST_NUMBERS", 2 * 2 * 99)
+    with pytest.raises(ub.NotIdentifiable, match=r"2 offers per round .* only 99 rounds"):
+        ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5)
 
 
 def test_an_arm_offered_twice_is_found_wherever_it_is(monkeypatch):

@@ -10,7 +10,15 @@ import pytest
 
 import unbandit as ub
 from unbandit.contexts.check import check_notice
-from unbandit.contexts.result import ContextEstimate, degrees, estimate_contexts, offered_arms, warnings_and_notes
+from unbandit.contexts.posterior import most_probable
+from unbandit.contexts.result import (
+    ContextEstimate,
+    angle_between,
+    degrees,
+    estimate_contexts,
+    offered_arms,
+    warnings_and_notes,
+)
 from unbandit.errors import Notice
 from unbandit.fit import Check
 from unbandit.progress import Work
@@ -235,3 +243,65 @@ def test_a_headline_counts_no_coefficients_if_they_cannot_be_relied_on():
     wrong = replace(answer, posteriors={"1": replace(found, check=checked(1e-6))})
     assert context_sentence(few).startswith("Too few particles explain the choices")
     assert context_sentence(wrong).startswith("The rule does not fit the choices")
+
+
+def test_rules_are_tried_with_the_numbers_that_explain_a_log_best(monkeypatch):
+    monkeypatch.setattr("unbandit.identification.survey.MOST_ROUNDS", 150)
+    contexts = np.random.default_rng(1).standard_normal((200, 4, 2))
+    log = ub.LinUCB(alpha=1).demonstrate(ub.ContextInstance([1.0, -0.5], SIGMA), contexts, seed=1)
+    found = ub.check(log, [ub.LinUCB(alpha=ub.FIT), "lin-epsilon-greedy:epsilon=0.5"], sigma=SIGMA)
+    first, second = found.rows
+    assert (first.name, first.check.verdict, second.check.verdict) == ("linucb:alpha=fit", "fits", "does not fit")
+    assert 0.25 < first.rule.alpha < 4
+    assert not first.rule.disjoint
+    assert second.rule == ub.LinEpsilonGreedy(epsilon=0.5)
+    assert first.estimate.posterior.rounds == 150
+    assert [notice.code for notice in found.warnings] == ["checked-in-part"]
+    assert found.answer() == "1 of 2 rules fits this log"
+    again = ub.Survey.from_json(found.to_json())
+    assert [(row.name, row.rule, row.check, row.estimate) for row in again.rows] == [
+        (row.name, row.rule, row.check, None) for row in found.rows
+    ]
+
+
+def test_whether_arms_share_coefficients_is_chosen_where_it_is_not_given():
+    contexts = np.random.default_rng(1).standard_normal((150, 2))
+    rule, theta = ub.LinUCB(alpha=1, disjoint=True), [[1.0, -1], [-1, 0.5], [0, 1]]
+    wide = rule.demonstrate(ub.ContextInstance(theta, SIGMA), contexts, seed=1)
+    assert most_probable(wide, ub.LinUCB(), sigma=SIGMA).disjoint
+    assert most_probable(wide, ub.LinUCB(alpha=2), sigma=SIGMA) == ub.LinUCB(alpha=2)
+    with pytest.raises(ub.NotIdentifiable, match="disjoint=true"):
+        most_probable(wide, ub.LinUCB(disjoint=False), sigma=SIGMA)
+    found = ub.check(wide, ub.LinUCB(disjoint=False), sigma=SIGMA)
+    assert (found.rows[0].check.verdict, found.rows[0].rule) == ("not checked", None)
+    offers = np.random.default_rng(2).standard_normal((150, 3, 2))
+    for each, coefficients in ((rule, theta), (ub.LinUCB(alpha=1), [1.0, -0.5])):
+        log = each.demonstrate(ub.ContextInstance(coefficients, SIGMA), offers, seed=1)
+        assert most_probable(log, ub.LinUCB(), sigma=SIGMA).disjoint == each.disjoint
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "sigma: expected the standard deviation"),
+        ({"sigma": 1, "horizon": 100}, "horizon: cannot be used"),
+        ({"sigma": 1, "demonstration": "1"}, "demonstration: cannot be used"),
+        ({"sigma": 1, "candidates": []}, "candidates: expected one rule or more"),
+        ({"sigma": 1, "candidates": "ucb1"}, "expected a rule that chooses by features"),
+        ({"sigma": 1, "candidates": ub.LinUCB(ridge=ub.FIT)}, "expected alpha=fit and no other"),
+        ({"sigma": 1, "prior": 0}, "prior: expected"),
+    ],
+)
+def test_what_is_not_for_a_log_with_contexts_is_refused(given, said):
+    log = ub.ContextLog.from_arrays(np.random.default_rng(2).standard_normal((9, 3, 1)), [1] * 9)
+    with pytest.raises(ub.ParameterError, match=said):
+        ub.check(log, **given)
+    with pytest.raises(ub.ParameterError, match="prior: expected only with a log that has features"):
+        ub.check(["A", "B"], prior=1.0)
+
+
+def test_answers_about_other_coefficients_have_no_angle_between_them(estimated):
+    _, answer = estimated(0.3)
+    assert angle_between(answer, answer) == pytest.approx(0, abs=1e-5)
+    renamed = replace(answer.posterior, names=(("age", None),))
+    assert angle_between(answer, replace(answer, posteriors={"1": renamed})) is None
