@@ -98,3 +98,13 @@ def test_a_visitor_can_say_that_there_are_no_features_and_that_there_are(client,
     broken = looked(client, data, {"contexts": "on", "feature.arm": "on"})
     assert broken.status_code == 422
     assert "It cannot be used as it stands" in text_of(broken)
+
+
+def test_a_first_look_says_which_rules_fit(client, data):
+    answer = estimated(client, data, FORM | {"rule": "any"})
+    shown = text_of(answer)
+    assert re.search(r"linucb:ridge=1.0,alpha=\S+ fits", re.sub(r"\s+", " ", shown))
+    assert "direction known to" in shown
+    assert "choose it to see the coefficients" in shown
+    assert "not in the table" not in shown
+    assert 'value="any"' in looked(client, data, FORM).text

@@ -420,7 +420,7 @@ def test_a_log_with_features_asks_for_their_columns_and_offers_the_rules_that_re
     boxes = [field["name"] for field in page.named("input") if (field.get("name") or "").startswith("feature.")]
     assert boxes == ["feature.price", "feature.age"]
     offered = {field["value"] for field in page.named("input") if field.get("name") == "rule"}
-    assert offered == {*known_linear_rules}
+    assert offered == {*known_linear_rules, "any"}
     asked = [field["name"] for field in page.named("select") if (field["name"] or "").startswith("column.")]
     assert "column.chosen" in asked
     assert "column.pulls" not in asked

@@ -23,6 +23,7 @@ from unbandit.contexts.result import SCHEMA as CONTEXTS
 from unbandit.contexts.result import ContextEstimate, angle_between, degrees, estimate_contexts
 from unbandit.contexts.rule import linear_rule_or_family, parse_rule
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.demonstrators.rule import Rule
 from unbandit.errors import (
     AssumptionWarning,
@@ -51,6 +52,7 @@ from unbandit.inference.check import DOES_NOT_FIT, check_log
 from unbandit.inference.prior import usual_prior
 from unbandit.inference.rivals import NEARLY_AS_PROBABLE, RANDOM, predicts, usual_parameters
 from unbandit.instance import Bernoulli, Noise
+from unbandit.kernels.simulate_linear import GREEDY
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, AvailabilityTable
 from unbandit.progress import interruptible
@@ -80,7 +82,7 @@ ONLY_SIMULATED = (
 PARTICLES = 16  # per set of parameters, to choose one
 ROUNDS, MOST_ARMS = 1_000, 50  # that are read for it, and up to how many arms
 MOST_LEARNERS, MOST_ROUNDS = 20, 2_000  # demonstrations with contexts that are checked, and rounds of each
-FEWER, FEWEST_PARTICLES = 4, 500  # times fewer particles than for an estimate, and the fewest
+FEWER = 4  # times fewer particles of a greedy rule than for an estimate
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,11 @@ class Survey(Finding):
     def fitting(self) -> tuple[CheckedRule, ...]:
         """Return the rules that fit."""
         return tuple(row for row in self.rows if row.check.verdict == "fits")
+
+    @property
+    def with_features(self) -> bool:
+        """Return whether the rules choose by features."""
+        return any(isinstance(row.rule, LinearRule) for row in self.rows)
 
     def answer(self) -> str:
         """Return the answer in one sentence."""
@@ -354,27 +361,24 @@ def _check_contexts(
     for spec, rule in zip(specs, rules, strict=True):
         if progress is not None:
             progress(f"Checking {spec}")
+        chosen: LinearRule = rule.example if isinstance(rule, RuleFamily) else rule
+        found, evidence, refusal = None, -math.inf, None
         try:
             chosen = interruptible(lambda rule=rule: most_probable(log.select(0, ROUNDS), rule, **given))
-        except NotIdentifiable as refusal:
-            rows.append(CheckedRule(str(spec), None, None, not_checked(refusal.text), refusal))
-            continue
-        particles = max(particles_for(chosen.kind, min(int(log.lengths[0]), MOST_ROUNDS)) // FEWER, FEWEST_PARTICLES)
-        try:
+            many = particles_for(chosen.kind, min(int(log.lengths[0]), MOST_ROUNDS))
+            particles = many // FEWER if chosen.kind == GREEDY else many
             found = estimate_contexts(
                 log, chosen, **given, level=level, seed=seed, particles=particles, check=True,
                 first=(MOST_LEARNERS, MOST_ROUNDS),
             )  # fmt: skip
-        except InferenceError as refusal:  # it cannot have made the log
-            where = "" if refusal.round is None else f"Round {refusal.round:,}: "
-            unexplained = Check("does not fit", 0.0, reason=f"{where}{refusal.text}", checked=1)
-            rows.append(CheckedRule(str(spec), chosen, None, unexplained, refusal))
-        except NotIdentifiable as refusal:
-            rows.append(CheckedRule(str(spec), chosen, None, not_checked(refusal.text), refusal))
-        else:
-            evidence = math.fsum(each.log_evidence for each in found.posteriors.values())
-            rows.append(CheckedRule(str(spec), chosen, found, found.check, None, evidence))
+            evidence, fit = math.fsum(each.log_evidence for each in found.posteriors.values()), found.check
             wider |= {each.code: each for each in found.notices if each.code == "narrow-prior"}
+        except NotIdentifiable as error:
+            fit, refusal = not_checked(error.text), error
+        except InferenceError as error:  # it cannot have made the log
+            where = "" if error.round is None else f"Round {error.round:,}: "
+            fit, refusal = Check("does not fit", 0.0, reason=f"{where}{error.text}", checked=1), error
+        rows.append(CheckedRule(str(spec), chosen, found, fit, refusal, evidence))
     warnings = [*wider.values()]
     if not any(row.check.verdict == "fits" for row in rows):
         warnings.append(Notice("none-fits", OTHER_CAUSES))

@@ -158,12 +158,14 @@ async def _estimate_contexts(
 ) -> Response:
     if not reading.features:
         errors["features"] = "Expected the columns by which the learner chose; got none. Choose at least one."
-    rule = collect(errors, read_linear_rule, form)
+    any_rule = form.get("rule") == ANY_RULE
+    rule = None if any_rule else collect(errors, read_linear_rule, form)
     options = collect(errors, read_context_options, form)
-    if errors or rule is None or options is None:
+    if errors or options is None:
         return await _show_preview(request, upload, form, errors)
-    work = ("contexts", upload, reading, rule, options)
-    return await _started(request, _queue(request).submit(f"Estimate from {upload.name}", *work, weight=upload.weight))
+    work = ("survey", upload, reading, options) if any_rule else ("contexts", upload, reading, rule, options)
+    title = f"Which rules fit {upload.name}?" if any_rule else f"Estimate from {upload.name}"
+    return await _started(request, _queue(request).submit(title, *work, weight=upload.weight))
 
 
 async def _simulate(request: Request) -> Response:

@@ -273,7 +273,9 @@ def test_whether_arms_share_coefficients_is_chosen_where_it_is_not_given():
     with pytest.raises(ub.NotIdentifiable, match="disjoint=true"):
         most_probable(wide, ub.LinUCB(disjoint=False), sigma=SIGMA)
     found = ub.check(wide, ub.LinUCB(disjoint=False), sigma=SIGMA)
-    assert (found.rows[0].check.verdict, found.rows[0].rule) == ("not checked", None)
+    assert (found.rows[0].check.verdict, found.rows[0].estimate) == ("not checked", None)
+    assert "disjoint=true" in str(found.rows[0].refusal)
+    assert ub.Survey.from_json(found.to_json()).rows[0].rule == ub.LinUCB()
     offers = np.random.default_rng(2).standard_normal((150, 3, 2))
     for each, coefficients in ((rule, theta), (ub.LinUCB(alpha=1), [1.0, -0.5])):
         log = each.demonstrate(ub.ContextInstance(coefficients, SIGMA), offers, seed=1)
