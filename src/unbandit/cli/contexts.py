@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from unbandit.contexts import ContextInstance, ContextLog, LinearRule
     from unbandit.contexts.posterior import ContextPosterior
     from unbandit.contexts.result import ContextEstimate, OfferedArm
-    from unbandit.identification import Survey
 
 PLAIN = {
     "best_mean": None, "anchor": None, "scale": "known", "reference": None, "horizon": None, "bernoulli": False,
@@ -106,11 +105,11 @@ def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
     from unbandit.contexts.rule import linear_rule_or_family
     from unbandit.log.sources import Layout
 
-    rule, read = linear_rule_or_family(given["rule"]), _reader(given, given["logs"])
+    rule, read = linear_rule_or_family(given["rule"]), reader(given, given["logs"])
     if given["method"] not in (None, "posterior"):
         text = f'expected posterior, the only one with {option("features")}; got "{given["method"]}".'
         raise ParameterError(text, parameter="method", value=given["method"], remedy="Leave it out.")
-    deviation = _prior_deviation(given["prior"])
+    deviation = prior_deviation(given["prior"])
     check = options.read_check(given["no_check"], given["strict"]) is not False
     with printer.working("Estimating"):
         log = read()
@@ -123,22 +122,7 @@ def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:
     return log, answer
 
 
-def checked(given: Mapping[str, Any]) -> tuple[ContextLog, Survey]:
-    """Read a log with contexts, and find the rules that fit it."""
-    from unbandit import identification
-
-    read, deviation = _reader(given, [given["log"]]), _prior_deviation(given["prior"])
-    with printer.working("Reading") as status:
-        log = read()
-        with printer.answering(options.log_name(given["log"])):
-            found = identification.check(
-                log, given["candidates"], sigma=given["sigma"], prior=deviation, level=given["level"],
-                seed=given["seed"], progress=status.update,
-            )  # fmt: skip
-    return log, found
-
-
-def _reader(given: Mapping[str, Any], logs: Sequence[str]) -> Callable[[], ContextLog]:
+def reader(given: Mapping[str, Any], logs: Sequence[str]) -> Callable[[], ContextLog]:
     """Check what a command was told of a log with contexts; return what reads it."""
     from unbandit.contexts import ContextLog
 
@@ -160,7 +144,7 @@ def _refuse_others(given: Mapping[str, Any], others: Mapping[str, Any], other: s
             raise ParameterError(f"cannot be used with {other}.", parameter=name, value=given[name], remedy=remedy)
 
 
-def _prior_deviation(text: str | None) -> float:
+def prior_deviation(text: str | None) -> float:
     """Return the deviation of every coefficient beforehand; refuse a prior that is not around 0."""
     from unbandit.inference import NormalPrior, parse_prior
 

@@ -1,6 +1,6 @@
 """Commands that filter a log: `unbandit posterior`, `unbandit identify` and `unbandit population`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -13,7 +13,7 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.command import identify_line
 from unbandit.cli.output import NUMBER, TEXT, WORD
-from unbandit.errors import Notice, ParameterError, option, phrase, shell_option
+from unbandit.errors import ParameterError, option, phrase, shell_option
 from unbandit.formatting import by_reason, counted, short_numbers, shown, times
 from unbandit.tables import same_decimals
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from unbandit.hierarchy import Population
-    from unbandit.identification import Identification, Survey
+    from unbandit.identification import Identification
     from unbandit.identification.evidence import Contender
     from unbandit.inference import Posterior
 
@@ -175,15 +175,24 @@ def check(
 
     Example:  unbandit check log.csv --sigma 0.5
     """
-    printer.check_output(output, ".json")
-    reading: Sequence[Notice]
-    if features is not None:
-        from unbandit.cli import contexts
+    from unbandit import identification
+    from unbandit.cli import contexts
 
-        offers, found = contexts.checked(context.params)
-        reading = offers.reading
-    else:
-        reading, found = _checked(context.params)
+    printer.check_output(output, ".json")
+    if prior is not None and features is None:
+        raise ParameterError(f"expected only with {option('features')}; leave it out.", parameter="prior")
+    read: Callable[[], Any] = partial(options.read_log, log, columns, arms, sheet, no_header, blank)
+    read = read if features is None else contexts.reader(context.params, [log])
+    deviation = None if prior is None else contexts.prior_deviation(prior)
+    with printer.working("Reading") as status:
+        record = read()
+        with printer.answering(options.log_name(log)):
+            found = identification.check(
+                record, candidates, sigma=sigma, bernoulli=bernoulli, horizon=horizon, best_mean=best_mean,
+                level=level, seed=seed, demonstration=demonstration, availability=availability, prior=deviation,
+                progress=status.update,
+            )  # fmt: skip
+
     if not printer.deliver(found, output, as_json, as_dict=lambda: found.to_dict(shell_option)):
         return
     out = printer.console()
@@ -194,7 +203,7 @@ def check(
     rows = (
         (
             short_numbers(said["rule"]), said["verdict"], row.check.chance.removeprefix("p ").removeprefix("= "),
-            row.shown or "-", phrase(row.why, shell_option),
+            row.shown or "-", phrase(row.check.brief, shell_option),
         )
         for row, said in zip(found.rows, found.to_frame().to_dicts(), strict=True)
     )  # fmt: skip
@@ -211,22 +220,7 @@ def check(
             f"To weigh them too: {identify_line(log, known)}",
             soft_wrap=True,
         )
-    printer.print_notices(found.warnings, reading)
-
-
-def _checked(given: Mapping[str, Any]) -> tuple[Sequence[Notice], "Survey"]:
-    """Read a log without features, and find the rules that fit it."""
-    from unbandit import identification
-
-    if given["prior"] is not None:
-        needed = option("features")
-        raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter="prior")
-    names = ("candidates", "sigma", "bernoulli", "horizon", "best_mean", "level", "seed", "demonstration")
-    with printer.working("Reading") as status:
-        record = options.read_log(given["log"], *(given[name] for name in options.LAYOUT))
-        with printer.answering(options.log_name(given["log"])):
-            asked = {name: given[name] for name in (*names, "availability")}
-            return record.reading, identification.check(record, progress=status.update, **asked)
+    printer.print_notices(found.warnings, record.reading)
 
 
 def identify(

@@ -9,7 +9,7 @@ import math
 import os
 import warnings as python_warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -95,12 +95,6 @@ class CheckedRule:
     check: Check  # whether it fits
     refusal: UnbanditError | None = None  # why there is no estimate
     log_evidence: float = -math.inf  # of the log's beginning, by a few particles
-
-    @property
-    def why(self) -> str:
-        """Return the reason in a few words; nothing where a rule with features fits."""
-        is_plain = self.rule is None or isinstance(self.rule, Demonstrator)
-        return self.check.brief if is_plain or self.check.verdict != "fits" else ""
 
     @property
     def shown(self) -> str:
@@ -372,6 +366,7 @@ def _check_contexts(
                 first=(MOST_LEARNERS, MOST_ROUNDS),
             )  # fmt: skip
             evidence, fit = math.fsum(each.log_evidence for each in found.posteriors.values()), found.check
+            fit = replace(fit, reason=None) if fit.verdict == "fits" else fit  # what it was compared with says no more
             wider |= {each.code: each for each in found.notices if each.code == "narrow-prior"}
         except NotIdentifiable as error:
             fit, refusal = not_checked(error.text), error
