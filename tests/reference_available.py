@@ -35,20 +35,25 @@ def _mean(rewards: list[float], count: int) -> float:
     return total * (1 / count)
 
 
-def _to_open(rule: Any, there: list[int], actions: list[int]) -> list[int]:
-    """Return the arms that are pulled before the rule decides: of those with too few pulls, those with the fewest."""
+def _to_open(rule: Any, there: list[int], actions: list[int], known: list[int]) -> list[int]:
+    """Return the arms that are pulled before the rule decides: those with the fewest pulls, while one is not known."""
     counts = {arm: actions.count(arm) for arm in there}
-    fewest = min(counts.values())
-    return [arm for arm in there if counts[arm] == fewest] if fewest < rule.initial else []
+    waits = any(known.count(arm) < rule.initial for arm in there)
+    return [arm for arm in there if counts[arm] == min(counts.values())] if waits else []
 
 
 def _index(rule: Any, rewards: Any, horizon: int, there: Any, run: int, seed: int) -> list[int]:
     actions: list[int] = []
+    decided, delay = 0, rule.fixed_delay  # the round of the last decision; 0 in an opening
     for round in range(1, horizon + 1):
-        arms = there(round)
-        new = _to_open(rule, arms, actions)
+        arms, known = there(round), actions[: max(round - 1 - delay, 0)]
+        new = _to_open(rule, arms, actions, known)
+        if not new and decided and round < decided + rule.batch and actions[-1] in arms:
+            actions.append(actions[-1])
+            continue
+        decided = 0 if new else round
         values = [
-            rule.index(_mean(rewards[arm], actions.count(arm)), actions.count(arm), round, horizon) for arm in arms
+            rule.index(_mean(rewards[arm], known.count(arm)), known.count(arm), round, horizon) for arm in arms
         ] if not new else [math.inf for _ in new]  # fmt: skip
         actions.append((new or arms)[largest(values, rule.ties, seed, run, round)])
     return actions
@@ -60,7 +65,7 @@ def _chance(rule: Any, rewards: Any, horizon: int, there: Any, run: int, seed: i
     uniforms = Tape(seed).uniform(run, np.arange(every), np.arange(1, horizon + 1)[:, None], Stream.DECISIONS)
     for round in range(1, horizon + 1):
         arms = np.array(there(round))
-        new = _to_open(rule, arms.tolist(), actions)
+        new = _to_open(rule, arms.tolist(), actions, actions)
         draws = uniforms[round - 1][[0] if rule.one_draw else arms]
         arm = new[0] if new else int(arms[rule.choose(parameters, pulls[arms], memory[arms], round, draws)])
         reward = rewards[arm][pulls[arm]]

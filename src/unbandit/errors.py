@@ -214,7 +214,7 @@ class InferenceError(UnbanditError):
 
     def place(self, audience: Audience = python_option) -> str:
         """Return the round, or the parameter."""
-        return super().place(audience) if self.round is None else f"round {self.round}"
+        return super().place(audience) if self.round is None else f"round {self.round:,}"
 
 
 class OutputError(UnbanditError, OSError):

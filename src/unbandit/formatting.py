@@ -91,6 +91,15 @@ def probability(value: float) -> str:
     return "above 0.999" if value > 0.9995 else f"{value:.3f}"
 
 
+def simulated(p_value: float, number: int) -> str:
+    """Write in how many of some simulations something is as far out, the log being counted among them.
+
+    >>> simulated(0.0025, 399), simulated(0.005, 399)
+    ('none of 399 simulations', '1 of 399 simulations')
+    """
+    return f"{round(p_value * (number + 1)) - 1 or 'none'} of {number:,} simulations"
+
+
 def times(logarithm: float) -> str:
     """Write how many times more probable something is, given the natural logarithm of it; large ones as a power of 10.
 

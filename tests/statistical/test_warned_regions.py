@@ -97,7 +97,8 @@ def test_bernoulli_intervals_hold(means, horizon, scale, most, method):
 def test_an_elimination_log_read_as_an_index_rules_is_warned_of():
     instance = Instance(np.linspace(1, 0, 4), 0.5)
     log = SAE(alpha=0.25).demonstrate(instance, 5_000, runs=100, seed=7)
-    assert share_warned(estimate(log, "ucb:alpha=0.25", sigma=0.5), "not-reconsidered") > 0.95
+    for rule in ("ucb:alpha=0.25", "ucb:alpha=0.25,batch=20", "ucb:alpha=0.25,delay=20"):
+        assert share_warned(estimate(log, rule, sigma=0.5), "not-reconsidered") > 0.95
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.25, 0.5])
@@ -106,3 +107,13 @@ def test_an_index_rules_own_log_is_hardly_ever_warned_of(alpha, arms):
     rule, instance = UCB(alpha=alpha), Instance(np.linspace(1, 0, arms), 0.5)
     log = rule.demonstrate(instance, 3_000, runs=100, seed=8)
     assert share_warned(estimate(log, rule, sigma=0.5), "not-reconsidered") <= 0.02
+
+
+@pytest.mark.parametrize("rule", ["ucb:alpha=0.25", "ucb1", "moss", "lilucb"])
+@pytest.mark.parametrize("late", ["delay=20", "delay=100", "delay=geometric:30", "batch=20", "batch=50,delay=30"])
+def test_nor_is_one_that_learns_late(rule, late):
+    # with what it knew it pulled an arm on and on, so that this ended far below the best one: no sign of another rule
+    made = parse_rule(f"{rule}{',' if ':' in rule else ':'}{late}")
+    for arms in (2, 8):
+        log = made.demonstrate(Instance(np.linspace(1, 0, arms), 0.5), 3_000, runs=100, seed=8)
+        assert share_warned(estimate(log, made, sigma=0.5), "not-reconsidered") <= 0.02

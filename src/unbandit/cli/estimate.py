@@ -106,9 +106,10 @@ def estimate(
             needed = option("follow")
             raise ParameterError(f"expected only with {needed}; leave it out, or add {needed}.", parameter=name)
     if follow:
-        for name in ("sensitivity", "windows", "demonstration", "blank"):
+        for name in ("sensitivity", "windows", "demonstration", "blank", "availability"):
             if context.params[name]:
-                refusal = f"expected without {option('follow')}; leave one of them out."
+                why = ": a log that is followed does not keep its rounds" if name == "availability" else ""
+                refusal = f"expected without {option('follow')}{why}; leave one of them out."
                 raise ParameterError(refusal, parameter=name)
         refuse_duplicates(duplicates)  # a table of counts is not followed
         printer.announce_compilation()

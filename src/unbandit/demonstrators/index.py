@@ -122,7 +122,11 @@ class IndexRule(Demonstrator):
     ) -> None:
         from unbandit.kernels.simulate_available import pull_available_index
 
-        pull_available_index(bandit, parameters, first_run, self.initial, self.ties == "random", spans, actions)
+        pull_available_index(bandit, parameters, first_run, self._options, spans, actions)
+
+    def _fixed_arms(self) -> str | None:
+        late = self.random_delay is not None
+        return "it is not defined when a rule with random delays has opened a new arm" if late else None
 
     def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
         return "merge" if self._merges else "index", self._options

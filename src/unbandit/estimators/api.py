@@ -39,7 +39,14 @@ from unbandit.estimators.arguments import (
     usable_method,
 )
 from unbandit.estimators.check import beside_doubts, checked, late_start, said_of
-from unbandit.estimators.diagnostics import Diagnosis, PlacedNotices, impossible_values, notices_of, say_open_best
+from unbandit.estimators.diagnostics import (
+    Diagnosis,
+    PlacedNotices,
+    impossible_values,
+    notices_of,
+    say_open_best,
+    sorted_rows,
+)
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
 from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
@@ -224,6 +231,7 @@ def estimate(
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
     found, drifts = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
     misfits, said = said_of(found, used, drifts, record)
+    misfits += [] if there is not None else sorted_rows(record)
     warnings = [*misfits, *late_start(tried, found, answer.posteriors, drawn or 0), *guessed, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
@@ -385,6 +393,7 @@ def posterior(
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit, drifts = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted, drifts, record)
+    misfits += [] if there is not None else sorted_rows(record)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
     warnings = [*misfits, *late_start(request, fit, [found], seed), *guessed, *late_arms(request), *warnings]
     for notice in warnings:

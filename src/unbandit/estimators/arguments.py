@@ -438,6 +438,6 @@ def horizons(horizon: int | None, log: Record) -> NDArray[np.int64]:
     horizon = checks.whole("horizon", horizon, most=2**63 - 1)
     longest = int(lengths.max())
     if horizon < longest:
-        text = f"the log has {counted(longest, 'round')}, more than the horizon {horizon}."
+        text = f"the log has {counted(longest, 'round')}, more than the horizon {horizon:,}."
         raise LogError(text, remedy=f"Give the demonstrator's own {option('horizon')}, or leave it out.")
     return np.broadcast_to(np.int64(horizon), lengths.shape)

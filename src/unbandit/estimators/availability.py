@@ -108,7 +108,8 @@ def read_available(
         if isinstance(rule, EliminationRule):
             kernels.compare_available_elimination(*given, part.best, part.verdict, part.numbers, odd)
         else:
-            kernels.compare_available_index(*given, part.best, part.verdict, part.numbers, part.at_the_end, shown)
+            filled = part.best, part.verdict, part.numbers, part.at_the_end, shown
+            kernels.compare_available_index(*given[:3], rule.fixed_delay, *given[3:], *filled)
         result.put(rows, part)
         references[rows], broken[rows] = shown, odd
     return AvailableReading(result, references, broken)

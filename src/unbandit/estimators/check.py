@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
 from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import shows_part
+from unbandit.estimators.diagnostics import BEGINNING
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, not_checked, short_name
-from unbandit.formatting import capitalise, counted, quoted, short_numbers
+from unbandit.formatting import capitalise, counted, quoted, short_numbers, simulated
 from unbandit.log import ActionLog
 from unbandit.log.partial import ThinnedLog
 from unbandit.progress import current_work, interruptible
@@ -35,8 +36,11 @@ SELDOM_TOLD_APART = (
     "make of the log."
 )
 DOUBTS = frozenset(
-    {"does-not-fit", "late-arm", "late-start", "not-reconsidered", "opening", "order-broken", "strained"}
-)
+    {
+        "does-not-fit", "late-arm", "late-start", "not-reconsidered", "opening", "order-broken", "shows-sorted",
+        "strained",
+    }
+)  # fmt: skip
 """Notices that put in doubt that the rule made the record at all."""
 STANDS = "That does not lift the warning above, which is about something that simulations are not compared in."
 
@@ -144,7 +148,7 @@ def said_of(
         return [], [] if check.reason == NOT_WANTED else [said]
     from unbandit.inference.predictive import ALARM, DRIFT  # loaded by the check
 
-    warnings = _drifted(drifts)
+    warnings = _drifted(drifts, check.simulations)
     seen = check.checked == 1 and any(each.name == DRIFT and each.tail <= ALARM for each in check.statistics)
     nothing = "nothing else" if warnings or seen else "nothing"
     looks = f"the log looks like one that {short_numbers(str(rule))} made"
@@ -184,13 +188,12 @@ def late_start(request: Request, check: Check, posteriors: Sequence[Posterior], 
         return []
     several = f"{len(late):,} of {counted(len(which), 'demonstration')} look" if len(which) > 1 else "The log looks"
     text = f"{several} as if the beginning were missing: first rounds are like later ones, and a run's are not. The "
-    text += "rule would have tried all arms first. Do not rely on these numbers. If the log begins in mid-run, give "
-    text += f"the pulls of every arm before it with {option('starting_pulls')}, or number its rounds from the run's "
-    text += f"first one. If it is whole, check the rule's numbers, and {option('prior')}."
+    text += f"rule would have tried all arms first. Do not rely on these numbers. {BEGINNING} Or number its rounds "
+    text += f"from the run's first one. If the log is whole, check the rule's numbers, and {option('prior')}."
     return [Notice("late-start", text, count=len(late) if len(which) > 1 else None)]
 
 
-def _drifted(drifts: Sequence[ArmDrift]) -> list[Notice]:
+def _drifted(drifts: Sequence[ArmDrift], simulations: int) -> list[Notice]:
     """Warn of drift: of several demonstrations, if more show it than would by chance."""
     from unbandit.inference.predictive import is_alarm
 
@@ -202,7 +205,7 @@ def _drifted(drifts: Sequence[ArmDrift]) -> list[Notice]:
     where = f" in demonstration {quoted(first.demonstration)}" if number > 1 else ""
     text = (
         f"{several}Arm {quoted(first.arm)} drifted{where}: {first.said}. Without drift a gap moves so much in "
-        f"{first.p_value:.2g} of the simulations. The estimates average over it: do not rely on them. "
+        f"{simulated(first.p_value, simulations)}. The estimates average over it: do not rely on them. "
         f"{_by_stretch(first, number)}"
     )
     which, count = (first.demonstration, len(found)) if number > 1 else (None, None)

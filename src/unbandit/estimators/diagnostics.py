@@ -21,8 +21,9 @@ from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import is_thinned, shows_part
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
-from unbandit.formatting import quoted
+from unbandit.formatting import counted, quoted
 from unbandit.instance import Bernoulli, Noise
+from unbandit.log.tallies import Record
 from unbandit.result import BEST, ESTIMATED, UNSEEN
 
 MOST_NOTICES = 20  # demonstrations that have a notice each; of more, one notice says how many they are
@@ -34,6 +35,12 @@ MANY_RIVALS = 4  # nearly equal arms from which on plain 95% intervals are too s
 MANY_CLOSE = 6  # arms too close to the most-pulled one from which on it is likely the luckiest of several
 
 ROUNDING = 1e-9  # by which a number may be beyond what is possible
+FEW_BESIDE = 3  # pulls per arm beside the most-pulled one, up to which a rule that settled early looks like sorted rows
+
+BEGINNING = (
+    f"If the log begins in mid-run, give the pulls before it with {option('starting_pulls')}; if rounds got lost at "
+    f"random, the share that was kept, with {option('kept')}."
+)
 
 Result = TypeVar("Result")
 Marks = NDArray[np.bool_]
@@ -76,8 +83,8 @@ def any_arm(marks: Marks) -> Marks:
     return np.asarray(marks.any(axis=-1) if marks.any() else np.zeros(marks.shape[:-1], np.bool_))
 
 
-def _and_more(marked: Counts, words: str = "more") -> str:
-    return f" (and {marked.size - 1} {words})" if marked.size > 1 else ""
+def _and_more(marked: Counts, where: str = "") -> str:
+    return f" (and {counted(marked.size - 1, 'more arm')}{where})" if marked.size > 1 else ""
 
 
 def _names(arms: Sequence[str], places: Counts) -> str:
@@ -117,7 +124,7 @@ class _ShortRecord(Diagnostic):
 
     def notice(self, seen: Reading) -> Notice:
         text = (
-            f"The log ends in round {seen.lengths}, before all {len(seen.arms)} arms have been pulled once: it says "
+            f"The log ends in round {seen.lengths:,}, before all {len(seen.arms)} arms have been pulled once: it says "
             "next to nothing about any arm."
         )
         return Notice(self.code, text, round=int(seen.lengths))
@@ -138,8 +145,9 @@ class _OddOpening(Diagnostic):
         new = np.sort(seen.first[(seen.first > 0) & (seen.first <= len(seen.arms))])
         repeat = int(np.flatnonzero(np.append(new, 0) != np.arange(1, new.size + 2))[0]) + 1
         text = (
-            f"The opening is not one pull of every arm: round {repeat} repeats an arm before all {len(seen.arms)} have "
-            "been pulled. The rule assumed would have pulled every arm once first; the estimates may be off."
+            f"The opening is not one pull of every arm: round {repeat:,} repeats an arm before all {len(seen.arms)} "
+            "have been pulled. The rule assumed would have pulled every arm once first; the estimates may be off."
+            f"{'' if _LateArm().marks(seen).any() else f' {BEGINNING}'}"
         )
         return Notice(self.code, text, round=repeat)
 
@@ -159,13 +167,30 @@ class _LateArm(Diagnostic):
 def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
     """Say which arm is the first of those that appear late, and what to do."""
     at = late[np.argmin(first[late])]
-    others = _and_more(late, "more arms after it")
+    others = _and_more(late, " after it")
     text = (
-        f"Arm {quoted(arms[at])} appears only in round {first[at]:,}{others}. If the log begins in mid-run, do not "
-        f"trust the estimates: give the pulls before it with {option('starting_pulls')}. If the arm was added then, "
-        f"give its first round, {first[at]}, with {option('availability')}."
+        f"Arm {quoted(arms[at])} appears only in round {first[at]:,}{others}: if rows are missing, do not trust the "
+        f"estimates. {BEGINNING} If the arm was added then, give that round with {option('availability')}."
     )
     return Notice("late-arm", text, round=int(first[at]), arm=arms[at])
+
+
+def sorted_rows(record: Record, fewest: int = 3) -> list[Notice]:
+    """Say that all rounds of every arm stand together, as where somebody sorted the rows by arm: the order is lost.
+
+    In some demonstration there must be `fewest` arms. Of two arms, a rule may have left one for good.
+    """
+    rows = record.rows if shows_part(record) else record
+    if not rows.ordered or getattr(rows, "is_numbered", False) or getattr(rows, "times", None) is not None:
+        return []
+    pulls, first, last = rows.tallied("counts").counted
+    beside, seen = int((pulls.sum(axis=1) - pulls.max(axis=1)).sum()), pulls > 0
+    apart = (seen & (last - first + 1 != pulls)).any()
+    if apart or seen.sum(axis=1).max(initial=0) < fewest or beside <= FEW_BESIDE * seen.sum():
+        return []
+    text = "All rounds of an arm stand together. If the rows are sorted by arm, the order of the choices is lost: "
+    text += f"bring the rows as they were made, or name a column of rounds or times, with {option('columns')}."
+    return [Notice("shows-sorted", text)]
 
 
 # Which arm is best
@@ -184,8 +209,8 @@ class _TiedBest(Diagnostic):
     def notice(self, seen: Reading) -> Notice:
         tied = self.marked(seen)
         text = (
-            f"The most-pulled arm is tied: {_names(seen.arms, tied)} have {seen.pulls.max()} pulls each. The first of "
-            "them is taken as the best; gaps are to that arm."
+            f"The most-pulled arm is tied: {_names(seen.arms, tied)} have {seen.pulls.max():,} pulls each. The first "
+            "of them is taken as the best; gaps are to that arm."
         )
         last = int(seen.last[tied].max()) if seen.ordered else None
         return Notice(self.code, text, round=last, arm=seen.arms[tied[0]])
@@ -266,8 +291,8 @@ class _FewPulls(Diagnostic):
 class _NotReconsidered(Diagnostic):
     """The rule would have come back to an arm, and the record never returns to it.
 
-    An index rule's best arm loses its bonus as it is pulled, so every other arm's turn comes again. The gap at the
-    switching round and the gap at the end must therefore agree, but for noise.
+    An index rule's best arm loses its bonus as it is pulled, so every other arm's turn comes again. The gap when the
+    arm's turn last came and the gap at the end must therefore agree, but for noise.
     """
 
     code = "not-reconsidered"
@@ -275,14 +300,14 @@ class _NotReconsidered(Diagnostic):
     def marks(self, seen: Reading) -> Marks:
         result = seen.comparison
         with np.errstate(invalid="ignore"):
-            off = result.at_the_end / seen.deviation
-            return np.asarray(seen.estimated & (result.own >= FEW_PULLS) & (off > FAR_OFF))
+            off = result.at_the_end > FAR_OFF * seen.sigma
+            return np.asarray(seen.estimated & (result.own >= FEW_PULLS) & off)
 
     def notice(self, seen: Reading) -> Notice:
         strange = self.marked(seen)
         at = strange[np.argmin(seen.last[strange])]
         text = (
-            f"After round {seen.last[at]} the log never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
+            f"After round {seen.last[at]:,} the log never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
             "though by its end the rule assumed would have. Another rule, or other parameters, may have made it; do "
             f"not trust the estimates. If the arm was withdrawn, give its last round with {option('availability')}."
         )
@@ -300,8 +325,9 @@ class _OrderBroken(Diagnostic):
     def notice(self, seen: Reading) -> Notice:
         broken, arm = int(seen.tallies.turns[1]), seen.arms[int(seen.tallies.turns[2])]
         text = (
-            f"The order of an elimination rule is broken in round {broken}: arm {quoted(arm)} is pulled again after "
-            "its turn had passed. The log was made by another rule, or rows are missing; do not trust the estimates."
+            f"The order of an elimination rule is broken in round {broken:,}: arm {quoted(arm)} is pulled again after "
+            "its turn had passed. The log was made by another rule, or rows are missing; do not trust the estimates. "
+            f"If rounds got lost at random, give the share that was kept, with {option('kept')}."
         )
         return Notice(self.code, text, round=broken, arm=arm)
 

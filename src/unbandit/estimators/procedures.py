@@ -64,7 +64,7 @@ class Comparison:
     best: Marks  # which arms may be best: one, or several where the record leaves it open
     verdict: NDArray[np.int8]  # one of `result.VERDICTS`, as its number
     numbers: Numbers  # those of `kernels.procedures.Compared`, one table each
-    at_the_end: Numbers  # how much larger an index rule's gap is by the last round than at the switching round
+    at_the_end: Numbers  # how much larger an index rule's gap is by the last round (`surplus_at_the_end`)
 
     @classmethod
     def empty(cls, shape: tuple[int, int], *, at_the_end: bool = False) -> Comparison:
@@ -198,7 +198,7 @@ def compare(
 
     The constant is that of the naive estimator; only rules whose index does not rise one for one with the mean need the
     anchor. The points of a bracket rest on the noise where it is known; without it they are halfway between both sides.
-    With `at_the_end`, how far an index rule's last round differs from the switching round is filled in too.
+    With `at_the_end`, how far an index rule's last round differs from an arm's last turn is filled in too.
     """
     check_comparable(rule, method)
     if isinstance(rule, RecentIndexRule):
@@ -269,7 +269,7 @@ def _check_batch(actions: NDArray[Any], rule: RecentIndexRule, opening: int) -> 
     if (within := changes[changes % rule.batch != 0]).size:
         at = opening + int(within[0]) + 1
         raise InferenceError(
-            f"{rule.name}: a rule that decides every {rule.batch} rounds from round {opening + 1} on would not have "
+            f"{rule.name}: a rule that decides every {rule.batch} rounds from round {opening + 1:,} on would not have "
             f"changed its arm in round {at:,}.",
             round=at,
             remedy="Check the batch.",

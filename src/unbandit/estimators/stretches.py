@@ -24,7 +24,7 @@ from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, Paramete
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, as_record, is_thinned, known_mean, reward_noise, shows_part
 from unbandit.estimators.procedures import Answer, Request, compare, quantile
-from unbandit.formatting import interval, number, quoted
+from unbandit.formatting import interval, number, quoted, simulated
 from unbandit.inference.check import AnsweredMeans
 from unbandit.inference.predictive import ALARM, best_moved
 from unbandit.log import ActionLog
@@ -128,7 +128,7 @@ class Stretches(Finding):
         )
         text = (
             f"Arm {quoted(found.arm)} drifted: {who} was {said}, {found.distance:.1f} standard deviations apart. "
-            f"Without drift stretches differ so much in {found.p_value:.2g} of the simulations. The estimates of the "
+            f"Without drift stretches differ so much in {simulated(found.p_value, SIMULATIONS)}. The estimates of the "
             "whole log average over it: do not rely on them."
         )
         return (Notice("drift", text, round=int(self.first[found.after]), arm=found.arm),)

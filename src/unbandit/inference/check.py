@@ -252,9 +252,9 @@ class _Request:
             check_rewards(self.log, self.noise)
             if whole and not forgets:  # no filter reads rules that forget
                 start = self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log
-                if late:
+                if late and there is None:
                     check_late_opening(start, rule)
-                elif there is None or isinstance(rule, IndexRule | RandomisedRule):
+                elif there is None or (isinstance(rule, IndexRule | RandomisedRule) and rule.batch == 1 and not late):
                     reading_of(start, 0, rule, self.horizon, there)
         except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())

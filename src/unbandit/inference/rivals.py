@@ -57,7 +57,7 @@ def predicts(rule: Demonstrator, noise: Noise, there: Availability | None = None
     Rewards must not be late: then a decision shows nothing about the last rewards. Nor may arms be (`there`): a new one
     is pulled many times in a row, and when that ends shows its mean more sharply than particles foresee.
     """
-    if there is not None and there.arrives:
+    if there is not None and (there.arrives or getattr(rule, "batch", 1) > 1):
         return False
     return isinstance(rule, IndexRule) and rule.shifts and rule.delay == 0 and isinstance(noise, Gaussian)
 

@@ -73,9 +73,11 @@ def work_of(reading: Reading) -> int:
 def check_filtered(rule: Demonstrator) -> None:
     """Refuse a rule that no filter reads where arms arrive late or are withdrawn."""
     rule.check_availability()
-    if not isinstance(rule, RandomisedRule | IndexRule):
+    slow = rule.is_late or getattr(rule, "batch", 1) > 1
+    if slow or not isinstance(rule, RandomisedRule | IndexRule):
+        what = "with a batch or a delay" if slow else "of this kind"
         raise NotIdentifiable(
-            f"{rule.name}: there is no posterior of a rule of this kind where arms arrive late or are withdrawn.",
+            f"{rule.name}: there is no posterior of a rule {what} where arms arrive late or are withdrawn.",
             remedy=f"Use {option('method', 'bracket')}.",
         )
 
@@ -143,7 +145,7 @@ def _batches(
     if not np.array_equal(expected, actions):
         at = int(np.flatnonzero(expected != actions)[0])
         raise InferenceError(
-            f"a rule that decides every {batch} rounds from round {opening + 1} on would have stayed with arm "
+            f"a rule that decides every {batch} rounds from round {opening + 1:,} on would have stayed with arm "
             f'"{labels[expected[at]]}"; the log has "{labels[actions[at]]}".',
             round=at + 1,
             remedy="Check batch and initial.",
@@ -394,5 +396,5 @@ def _check_opening(actions: Integers, labels: tuple[str, ...], initial: int, bef
                 f'the rule pulls every arm {_times(initial)} first, and "{labels[arm]}" comes again before all '
                 f"{len(labels)} have been pulled.",
                 round=before + at + 1,
-                remedy="Another rule made this log, or it begins in mid-run.",
+                remedy="Another rule made this log, it begins in mid-run, or rounds are missing.",
             )

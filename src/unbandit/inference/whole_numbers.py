@@ -130,7 +130,7 @@ def _openings(log: ActionLog, family: RuleFamily) -> list[int]:
     if not possible:
         raise InferenceError(
             f"{family.kind.name}: the rule pulls every arm first, and the log does not begin like that.",
-            remedy="Another rule made this log, or it begins in mid-run.",
+            remedy="Another rule made this log, it begins in mid-run, or rounds are missing.",
         )
     return possible
 

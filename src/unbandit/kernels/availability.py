@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.bracket import bracket_index_arm, gap_at_elimination, midpoint
-from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled
+from unbandit.kernels.bracket import Looks, bracket_delayed_arm, bracket_index_arm, gap_at_elimination, midpoint
+from unbandit.kernels.comparison import surplus_at_the_end
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import width_value
 from unbandit.kernels.intervals import Verdicts, reward_deviation
 from unbandit.kernels.procedures import (
@@ -28,7 +29,7 @@ from unbandit.kernels.procedures import (
     solve_equal_indices,
     without_comparison,
 )
-from unbandit.kernels.simulate_available import Spans, is_there
+from unbandit.kernels.simulate_available import Spans, arm_to_open, is_there
 
 NOBODY = -1
 
@@ -84,27 +85,28 @@ def _preferred(
 
 @called
 def _descended(
-    rule: Any, assumed: Assumptions, best_mean: float, own: int, of_best: int, round: int, most: int, ended: int,
-    compared: Compared,
-) -> Compared:  # fmt: skip
+    rule: Any, assumed: Assumptions, best_mean: float, looks: Looks, most: int, compared: Compared
+) -> Compared:
     """Read an arm that arrived late, and whose index came down from its opening to below the best arm's in one stretch.
 
     It did not wait for the best arm's index: before its last pull its own was larger, after it smaller. That is what a
     test shows of an arm that survives it, and fails the next (`gap_at_elimination`).
     """
-    best_after = max(most - 1, of_best)
-    before, slope = gap_and_slope(rule, assumed.shifts, best_mean, own - 1, of_best, round)
-    after, _ = gap_and_slope(rule, assumed.shifts, best_mean, own, best_after, ended - 1)
+    of_best = float(looks.best_before)
+    before, slope = gap_and_slope(
+        rule, assumed.shifts, best_mean, looks.own_before, looks.best_before, looks.decided
+    )  # fmt: skip
+    after, _ = gap_and_slope(rule, assumed.shifts, best_mean, looks.own, looks.best_after, looks.ended)
     unknown = assumed.sigma != assumed.sigma and best_mean != best_mean
     if not assumed.noise_known or unknown or not (before == before and after == after):
         return compared
-    n, earlier = float(own), float(own - 1)
+    n, earlier = float(looks.own), float(looks.own_before)
     of_arm = reward_deviation(assumed, best_mean - midpoint(after, before), n)
     of_other = abs(slope) * reward_deviation(assumed, best_mean, float(most))
-    variance = of_arm * of_arm / n + of_other * of_other / best_after
+    variance = of_arm * of_arm / n + of_other * of_other / looks.best_after
     added = of_arm * of_arm / earlier + of_other * of_other / of_best - variance
     gap, middle, spread = gap_at_elimination(after, before, earlier, n, variance, max(added, 0.0))
-    return Compared(ESTIMATED, gap, middle, middle, n, float(of_best), n, float(of_best), slope, math.nan, spread)
+    return Compared(ESTIMATED, gap, middle, middle, n, of_best, n, of_best, slope, math.nan, spread)
 
 
 @called
@@ -138,9 +140,78 @@ def _against(
                 decided, then, stretch = t + 1, of_other, 1 if turns == 0 else 0
 
 
+@called
+def _decisions(
+    actions: NDArray[Any], spans: Spans, initial: int, batch: int, delay: int, pulls: Integers, known: Integers,
+    look: Integers,
+) -> None:  # fmt: skip
+    """Fill in the round of the decision that each round follows, counted from 0; -1 where an arm is opened.
+
+    As `pull_available_index` decides: a new arm and the withdrawal of its arm end a batch.
+    """
+    left = 0
+    for arm in range(pulls.size):
+        pulls[arm] = known[arm] = 0
+    for t in range(actions.size):
+        if t > delay:
+            known[actions[t - 1 - delay]] += 1
+        _, opened = arm_to_open(spans, pulls, known, initial, t + 1)
+        if opened >= 0:
+            look[t], left = -1, 0
+        elif left > 0 and is_there(spans, np.int64(actions[t - 1]), t + 1):
+            look[t], left = look[t - 1], left - 1
+        else:
+            look[t], left = t, batch - 1
+        pulls[actions[t]] += 1
+
+
+@inlined
+def _looks(own_before: int, best_before: int, decided: int, own: int, best_after: int, ended: int) -> Looks:
+    """Return what was known at two decisions, delays being fixed."""
+    return Looks(own_before, best_before, decided, own, best_after, ended, 0, 0, 0, 0)
+
+
+@called
+def _looks_against(
+    actions: NDArray[Any], until: int, arm: int, other: int, both: int, since: int, delay: int, look: Integers
+) -> tuple[Looks, bool]:
+    """Return what was known when an arm gave way to another, and whether it was pulled in one stretch before that.
+
+    As `looks_of_runs`, for the other arm in the place of the most-pulled one, after round `both`, by which both are
+    open; decisions for the arm count from round `since + 1` on.
+    """
+    source, of_arm, of_other, turns = 0, 0, 0, 0
+    own, met, decided, stretch = 0, 0, 0, False  # of the arm's last decision so far
+    before, best_before, at, at_once = 0, 0, 0, False  # the same at the other's last
+    after, best_after, ended = 0, 0, 0
+    back = _looks(0, 0, 0, 0, 0, 0)
+    for t in range(until):
+        if look[t] < 0:
+            continue
+        while source < look[t] - delay:
+            of_arm += 1 if actions[source] == arm else 0
+            of_other += 1 if actions[source] == other else 0
+            source += 1
+        if t + 1 <= both:
+            continue
+        if actions[t] == other:
+            turns += 1
+            before, best_before, at, at_once = own, met, decided, stretch
+            after, best_after, ended = of_arm, of_other, look[t] + 1
+            back = _looks(0, 0, 0, 0, 0, 0)
+        elif actions[t] == arm and t + 1 > since:
+            if of_arm != own:
+                own, met, decided, stretch = of_arm, of_other, look[t] + 1, turns == 0
+            if back.decided == 0:
+                back = _looks(of_arm, of_other, look[t] + 1, 0, 0, 0)
+    if back.decided > 0 and ended > 0:
+        return _looks(back.own_before, back.best_before, back.decided, after, best_after, ended), False
+    return _looks(before, best_before, at, after, best_after, ended), at_once
+
+
 @compiled
 def compare_available_index(
-    rule: Any, assumed: Assumptions, two_sided: bool, codes: NDArray[Any], offsets: Integers, spans: Spans,
+    rule: Any, assumed: Assumptions, two_sided: bool, delay: int, codes: NDArray[Any], offsets: Integers, spans: Spans,
     best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers, references: Integers,
 ) -> None:  # fmt: skip
     """Fill in what demonstrations of an index rule say about every arm's gap; see `compare_index`.
@@ -153,17 +224,20 @@ def compare_available_index(
     opened, ends, found = np.empty(arms, np.int64), np.empty(arms, np.int64), np.empty(7, np.int64)
     pulls, latest, totals = np.empty(arms, np.int64), np.empty(arms, np.int64), np.empty(arms, np.int64)
     since, doubted = np.empty(arms, np.int64), np.empty(arms, np.int64)
-    means = np.empty(arms)
+    means, known, late = np.empty(arms), np.empty(arms, np.int64), delay > 0 or (two_sided and assumed.batch > 1)
     for d in range(offsets.size - 1):
         actions = codes[offsets[d] : offsets[d + 1]]
         length, reference = actions.size, references[d]
+        look = np.empty(length, np.int64)
+        if late:
+            _decisions(actions, spans, initial, assumed.batch, delay, pulls, known, look)
         for arm in range(arms):
             opened[arm], totals[arm], best[d, arm], reference[arm], means[arm] = 0, 0, False, NOBODY, math.nan
             ends[arm] = min(spans.last[arm], length)
         for t in range(length):
             totals[actions[t]] += 1
             if totals[actions[t]] == initial:
-                opened[actions[t]] = t + 1
+                opened[actions[t]] = t + 1 + delay
         # --- in the order of their last rounds: the arm that each is held against ---
         fallen, until = 0, 0
         while until < length:
@@ -187,8 +261,14 @@ def compare_available_index(
         elif anchor >= 0 and reference[anchor] == anchor:
             means[anchor] = assumed.known_mean
         elif anchor >= 0 and reference[anchor] >= 0 and not assumed.shifts:
-            _against(actions, ends[anchor], anchor, reference[anchor], opened, since[anchor], found)
-            if found[0] > initial and found[1] > 0:
+            against = reference[anchor]
+            _against(actions, ends[anchor], anchor, against, opened, since[anchor], found)
+            least = initial
+            if late:
+                both = max(opened[anchor], opened[against])
+                seen, _ = _looks_against(actions, ends[anchor], anchor, against, both, since[anchor], delay, look)
+                found[0], found[1], found[2], least = seen.own_before, seen.best_before, seen.decided - 1, 0
+            if found[0] > least and found[1] > 0:
                 implied = solve_equal_indices(rule, assumed.known_mean, found[0], found[1], found[2] + 1)
                 means[reference[anchor]] = implied if math.isfinite(implied) else math.nan
         # --- every arm ---
@@ -201,7 +281,7 @@ def compare_available_index(
                 compared = without_comparison(BEST, 0.0)
             elif arm == other:
                 # --- it stayed ahead of the arm that was pulled more, up to its last pull ---
-                n, n_rival = count - 1, totals[rival]
+                n, n_rival = max(count - assumed.batch - delay, 1), totals[rival]
                 above, slope = gap_and_slope(rule, assumed.shifts, mean, n, n_rival, ends[arm])
                 compared = Compared(
                     BOUNDED, math.nan, 0.0, above, float(n), float(n_rival), float(n), float(n_rival), slope,
@@ -210,8 +290,15 @@ def compare_available_index(
             else:
                 _against(actions, ends[arm], arm, other, opened, since[arm], found)
                 own, of_best, round, most, ended = found[0], found[1], found[2], found[3], found[4]
+                newcomer = two_sided and spans.first[arm] > opened[other]
                 if ended == 0:
                     compared = _unbounded()
+                elif late:
+                    both = max(opened[arm], opened[other])
+                    looks, at_once = _looks_against(actions, ends[arm], arm, other, both, since[arm], delay, look)
+                    compared = bracket_delayed_arm(rule, assumed, mean, count, most, looks)
+                    if compared.verdict == ESTIMATED and newcomer and at_once:
+                        compared = _descended(rule, assumed, mean, looks, most, compared)
                 else:
                     over, after = found[5] < ended, ended + 1
                     if two_sided:
@@ -222,18 +309,19 @@ def compare_available_index(
                         compared = compare_index_arm(
                             rule, assumed, mean, count, own, of_best, round, most, after, over
                         )  # fmt: skip
-                    late = spans.first[arm] > opened[other]
-                    if two_sided and compared.verdict == ESTIMATED and late and found[6] == 1 and count == own:
-                        compared = _descended(rule, assumed, mean, own, of_best, round, most, after, compared)
-                    if rival >= 0:  # against the other arm that may be best it is at least as much worse
-                        compared = Compared(
-                            BOUNDED, math.nan, compared.below, math.nan, compared.own, compared.other, math.nan,
-                            math.nan, compared.slope, math.nan, math.nan,
-                        )  # fmt: skip
-                    if compared.verdict == ESTIMATED:
-                        gap, _ = gap_and_slope(rule, assumed.shifts, mean, count, most, ended + 1)
-                        then, _ = gap_and_slope(rule, assumed.shifts, mean, own, of_best, round + 1)
-                        further = (gap if gap == gap else 0.0) - then
+                    looks = _looks(own - 1, of_best, round, own, max(most - 1, of_best), ended)
+                    if compared.verdict == ESTIMATED and newcomer and found[6] == 1 and count == own:
+                        compared = _descended(rule, assumed, mean, looks, most, compared)
+                    looks = _looks(own, of_best, round + 1, count, most, ended + 1)
+                if ended > 0 and rival >= 0:  # against the other arm that may be best it is at least as much worse
+                    compared = Compared(
+                        BOUNDED, math.nan, compared.below, math.nan, compared.own, compared.other, math.nan,
+                        math.nan, compared.slope, math.nan, math.nan,
+                    )  # fmt: skip
+                if compared.verdict == ESTIMATED:
+                    gap, _ = gap_and_slope(rule, assumed.shifts, mean, looks.own, looks.best_after, looks.ended)
+                    then = looks.own_before, looks.best_before, looks.decided
+                    further = surplus_at_the_end(rule, assumed.shifts, mean, gap, *then)
             _put(compared, arm, verdict[d], numbers[:, d])
             if at_the_end.shape[0] > 0:
                 at_the_end[d, arm] = further

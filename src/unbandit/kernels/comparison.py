@@ -72,6 +72,19 @@ def _best_mean(
     return mean if math.isfinite(mean) else math.nan
 
 
+@called
+def surplus_at_the_end(
+    rule: Any, shifts: bool, best_mean: float, gap: float, own: int, of_best: int, decided: int
+) -> float:  # fmt: skip
+    """Return by how much a gap exceeds the one in the sample means when the arm's turn last came.
+
+    In deviations of that one, a reward having a deviation of 1. Counts are of rewards known then: where they are late
+    or decisions made in batches, the arm was pulled on with the index that it had, and ended below the best arm's.
+    """
+    then, slope = gap_and_slope(rule, shifts, best_mean, own, of_best, decided)
+    return ((gap if gap == gap else 0.0) - then) / math.sqrt(1.0 / own + slope * slope / of_best)
+
+
 @compiled_late(spared=200)  # arms
 def compare_index(
     rules: Any, assumed: Assumptions, reading: int, pulls: Integers, last: Integers, own: Integers, of_best: Integers,
@@ -83,8 +96,8 @@ def compare_index(
     (where there are none, nothing is compiled for them).
     The `reading` is `ONE_SIDED` (Procedure 2), `TWO_SIDED`, or `COUNTS_ONLY`: all indices are taken as equal before the
     last round. Filled in are which arm was pulled most (`best`), the verdicts, `numbers` (`COLUMNS`) and, if it has
-    rows, `at_the_end`: how much larger the gap is that the last round shows (0 where no mean gives one) than that of
-    the switching round; NaN for arms without an estimate.
+    rows, `at_the_end`: how much larger the gap is that the last round shows (0 where no mean gives one) than the one
+    when the arm's turn last came (`surplus_at_the_end`); NaN for arms without an estimate.
     """
     arms, anchor, counts_only = pulls.shape[1], max(assumed.anchor, 0), reading == COUNTS_ONLY
     for d in range(pulls.shape[0]):
@@ -127,20 +140,17 @@ def compare_index(
             _fill(compared, d, arm, verdict, numbers)
             if at_the_end.shape[0] > 0:
                 further = math.nan
-                if looks is not None:
-                    if compared.verdict == ESTIMATED:
+                if compared.verdict == ESTIMATED:
+                    if looks is not None:
                         seen = looks[d, arm]
+                        own_then, best_then, decided = seen[0], seen[1], seen[2]
                         gap, _ = gap_and_slope(rule, assumed.shifts, mean, seen[3], seen[4], seen[5])
-                        then, _ = gap_and_slope(rule, assumed.shifts, mean, seen[3], seen[1], seen[2])
-                        further = (gap if gap == gap else 0.0) - then
-                elif compared.verdict == ESTIMATED:
-                    gap, _ = gap_and_slope(rule, assumed.shifts, mean_at_end, count, most, end + 1)
-                    then = compared.gap
-                    if reading == TWO_SIDED:
-                        then, _ = gap_and_slope(
-                            rule, assumed.shifts, mean, own[d, arm], of_best[d, arm], rounds[d, arm] + 1
-                        )
-                    further = (gap if gap == gap else 0.0) - then
+                    else:
+                        own_then, best_then, decided = own[d, arm], of_best[d, arm], rounds[d, arm] + 1
+                        if assumed.batch > 1:  # the decision for the batch
+                            own_then, decided = max(own_then - assumed.batch, assumed.initial), decided - assumed.batch
+                        gap, _ = gap_and_slope(rule, assumed.shifts, mean_at_end, count, most, end + 1)
+                    further = surplus_at_the_end(rule, assumed.shifts, mean, gap, own_then, best_then, decided)
                 at_the_end[d, arm] = further
 
 

@@ -12,7 +12,7 @@ from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.compile import Integers, compiled, inlined
 from unbandit.kernels.formula import choose, index_value, learn, width_value
 from unbandit.kernels.rng import philox, uniform_from_word
-from unbandit.kernels.simulate_index import TIES
+from unbandit.kernels.simulate_index import TIES, IndexOptions
 from unbandit.kernels.simulate_randomised import DECISIONS
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -43,34 +43,49 @@ def arms_there(spans: Spans, round: int, who: Integers) -> int:
 
 
 @inlined
-def arm_to_open(spans: Spans, pulls: Integers, initial: int, round: int) -> tuple[int, int]:
+def arm_to_open(spans: Spans, pulls: Integers, known: Integers, initial: int, round: int) -> tuple[int, int]:
     """Return how many pulls the arms have that are to be opened now, and the lowest of them; -1 if there is none.
 
-    An arm that can be pulled and has fewer than `initial` pulls comes first, among several the one with the fewest.
+    While of some arm that can be pulled fewer than `initial` rewards are known, the one with the fewest pulls comes.
     """
-    fewest, chosen = initial, -1
+    waits, fewest, chosen = False, np.int64(0), -1
     for arm in range(pulls.size):
-        if is_there(spans, arm, round) and pulls[arm] < fewest:
-            fewest, chosen = pulls[arm], arm
-    return fewest, chosen
+        if is_there(spans, arm, round):
+            waits = waits or known[arm] < initial
+            if chosen < 0 or pulls[arm] < fewest:
+                fewest, chosen = pulls[arm], arm
+    return fewest, chosen if waits else -1
 
 
 @compiled
 def pull_available_index(
-    bandit: Bandit, parameters: Any, first_run: int, initial: int, random_ties: bool, spans: Spans,
-    actions: NDArray[Any],
+    bandit: Bandit, parameters: Any, first_run: int, options: IndexOptions, spans: Spans, actions: NDArray[Any]
 ) -> None:  # fmt: skip
-    """Fill `actions` (runs x horizon) with demonstrations of an index rule: a new arm is opened when it appears."""
-    arms = bandit.means.size
-    pulls, totals, index = np.empty(arms, np.int64), np.empty(arms), np.empty(arms)
+    """Fill `actions` (runs x horizon) with demonstrations of an index rule: a new arm is opened when it appears.
+
+    That ends a batch, and so does the withdrawal of its arm: the rule decides anew.
+    """
+    arms, delay = bandit.means.size, options.delay
+    pulls, known = np.empty(arms, np.int64), np.empty(arms, np.int64)
+    totals, index = np.empty(arms), np.empty(arms)
     for run in range(actions.shape[0]):
         arrange(bandit, run)
         name = np.uint64(first_run + run)
         for arm in range(arms):
-            pulls[arm], totals[arm] = 0, 0.0
+            pulls[arm], known[arm], totals[arm] = 0, 0, 0.0
+        chosen, left = -1, 0  # rounds of the batch
         for t in range(actions.shape[1]):
-            fewest, opened = arm_to_open(spans, pulls, initial, t + 1)
-            chosen, tied = -1, 0
+            if t > delay:
+                learnt = np.int64(actions[run, t - 1 - delay])
+                totals[learnt] += reward(bandit, name, np.uint64(learnt), np.uint64(known[learnt]))
+                known[learnt] += 1
+            fewest, opened = arm_to_open(spans, pulls, known, options.initial, t + 1)
+            if opened < 0 and left > 0 and is_there(spans, chosen, t + 1):
+                left -= 1
+                pulls[chosen] += 1
+                actions[run, t] = chosen
+                continue
+            chosen, tied, left = -1, 0, 0 if opened >= 0 else options.batch - 1
             for arm in range(arms):
                 index[arm] = -np.inf
                 if not is_there(spans, arm, t + 1):
@@ -80,7 +95,7 @@ def pull_available_index(
                         continue
                     index[arm] = np.inf
                 else:
-                    n = np.uint64(pulls[arm])
+                    n = np.uint64(known[arm])
                     index[arm] = index_value(
                         parameters, totals[arm] * inverse_of(bandit.inverse, n), n, np.uint64(t + 1)
                     )
@@ -88,7 +103,7 @@ def pull_available_index(
                     chosen, tied = arm, 1
                 elif index[arm] == index[chosen]:
                     tied += 1
-            if random_ties and tied > 1:
+            if options.random_ties and tied > 1:
                 first, second = philox(np.uint64(t) >> ONE, ZERO, name, TIES, bandit.key[0], bandit.key[1])
                 ahead = np.int64(uniform_from_word(second if t & 1 else first) * tied)  # of the tied arms to skip
                 largest = index[chosen]
@@ -96,7 +111,6 @@ def pull_available_index(
                     if index[chosen] == largest:
                         ahead -= 1
                     chosen += 1
-            totals[chosen] += reward(bandit, name, np.uint64(chosen), np.uint64(pulls[chosen]))
             pulls[chosen] += 1
             actions[run, t] = chosen
 
@@ -123,7 +137,7 @@ def draw_available(
             for column in range(columns):
                 memory[arm, column] = 0.0
         for t in range(actions.shape[1]):
-            _, chosen = arm_to_open(spans, pulls, initial, t + 1)
+            _, chosen = arm_to_open(spans, pulls, pulls, initial, t + 1)
             if chosen < 0:
                 there = 0
                 for arm in range(arms):

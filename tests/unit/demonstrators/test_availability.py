@@ -16,19 +16,24 @@ SPANS = {2: (21, 1e9), 3: (60, 120), 1: (1, 90)}
     "text",
     [
         "ucb:alpha=0.25", "ucb:alpha=0.25,initial=2", "ucb:alpha=0.25,ties=random", "ucb1", "klucb", "moss", "lilucb",
-        "sae:alpha=0.1,scale=0.3", "successive-elimination:sigma=0.1", "thompson:sigma=0.5",
-        "thompson:noise=bernoulli,initial=2", "epsilon-greedy", "softmax", "softmax:initial=2", "learning-softmax",
+        "ucb:alpha=0.25,batch=7", "ucb:alpha=0.25,delay=6", "ucb1:batch=5,delay=9,initial=2",
+        "klucb:delay=4,ties=random", "sae:alpha=0.1,scale=0.3", "successive-elimination:sigma=0.1",
+        "thompson:sigma=0.5", "softmax:initial=2",
+        "thompson:noise=bernoulli,initial=2", "epsilon-greedy", "softmax", "learning-softmax",
     ],
 )  # fmt: skip
 def test_rules_are_played_as_in_plain_python(text):
     rule = parse_rule(text)
-    instance = OUTCOMES if "bernoulli" in text or text == "klucb" else GAUSSIAN
+    instance = OUTCOMES if "bernoulli" in text or text.startswith("klucb") else GAUSSIAN
     played = rule.demonstrate(instance, 200, runs=2, seed=5, availability=TABLE, threads=1)
     for run in range(2):
         assert played.demonstration(run).tolist() == reference_available(rule, instance, 200, SPANS, run, 5)
 
 
-@pytest.mark.parametrize("text", ["ucb:alpha=0.25", "ucb1", "sae:alpha=0.1,scale=0.3", "thompson:sigma=0.5"])
+@pytest.mark.parametrize(
+    "text",
+    ["ucb:alpha=0.25", "ucb1", "sae:alpha=0.1,scale=0.3", "thompson:sigma=0.5", "ucb1:batch=6,delay=7,initial=2"],
+)
 def test_arms_that_are_always_there_change_nothing(text):
     rule = parse_rule(text)
     plain, told = (rule.demonstrate(GAUSSIAN, 400, seed=3, availability=each) for each in (None, {"0": (1, 400)}))
@@ -45,7 +50,8 @@ def test_an_eliminated_arm_comes_back_where_no_other_is_left():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("ucb:batch=5", "a batch or a delay"), ("softmax:delay=3", "a batch or a delay"),
+        ("sae:delay=5", "a batch or a delay"), ("softmax:delay=3", "a batch or a delay"),
+        ("ucb:delay=geometric:5", "random delays"),
         ("phased", "tests at some epochs only"), ("exp3", "its weights"), ("sliding-window-ucb", "of this kind"),
     ],
 )  # fmt: skip

@@ -53,6 +53,31 @@ def test_a_late_arm_is_read_by_its_own_counts():
         assert found[str(arm)].gap == pytest.approx(width[0] - width[1])
 
 
+@pytest.mark.parametrize("late", ["batch=20", "delay=30", "batch=10,delay=20"])
+def test_batches_and_delays_are_read_where_arms_change(late):
+    table, rule = {"1": (None, 2_500), "2": (801, None), "3": (1_501, None)}, parse_rule(f"ucb:alpha=0.25,{late}")
+    held, several = [], 40
+    for seed, means in enumerate(np.random.default_rng(4).uniform(0, 1, (several, 4))):
+        log = rule.demonstrate(ub.Instance(means, 0.5), 4_000, seed=seed, availability=table)
+        found = estimate(log, rule, table)
+        assert not {"not-reconsidered", "availability-opening"} & {each.code for each in found.warnings}
+        gaps = means[[0, 2, 3]].max() - means  # to the best arm that was there in the last round
+        gaps[1] = means.max() - means[1]
+        low, high = found.columns.gap_low[0], found.columns.gap_high[0]
+        held += ((low <= gaps) & (gaps <= high))[found.columns.verdict[0] == 1].tolist()
+    assert len(held) > several / 2
+    assert np.mean(held) > 0.85  # 95%, with an error of about 4%
+
+
+def test_arms_that_are_always_there_are_read_so_in_batches_and_late():
+    for late in ("batch=10", "delay=20", "batch=10,delay=20"):
+        rule = parse_rule(f"ucb1:{late}")
+        log = rule.demonstrate(INSTANCE, 3_000, seed=5)
+        plain, told = ub.estimate(log, rule, sigma=0.5, check=False), estimate(log, rule, {"0": (1, 3_000)})
+        assert np.allclose(plain.columns.gap, told.columns.gap, atol=0.01, equal_nan=True)
+        assert estimate(log, rule, {"0": (1, 3_000)}, check=True).check.verdict == "fits"
+
+
 def test_an_arm_that_was_withdrawn_is_read_before_that():
     rule = ub.UCB(alpha=0.25)
     table = {"0": (None, 400)}
@@ -151,8 +176,13 @@ def test_what_cannot_be_read_so_says_why(tmp_path):
         estimate(ub.ActionLog.from_counts({"a": 3, "b": 9}), rule, {"a": (2, None)})
     with pytest.raises(ub.ParameterError, match="pool"):
         estimate(rule.demonstrate(INSTANCE, 100, runs=2), rule, {}, pool=True)
-    with pytest.raises(ub.NotIdentifiable, match="a batch or a delay"):
-        estimate(log, ub.UCB(alpha=0.25, batch=5), TABLE)
+    for late in ("sae:delay=5", "thompson:delay=5", "thompson:batch=5"):
+        with pytest.raises(ub.NotIdentifiable, match="a batch or a delay"):
+            estimate(log, late, TABLE)
+    with pytest.raises(ub.NotIdentifiable, match="no posterior of a rule with a batch or a delay"):
+        estimate(log, "ucb:alpha=0.25,batch=5", TABLE, method="posterior")
+    with pytest.raises(ub.NotIdentifiable, match="random delays"):
+        estimate(log, "ucb:alpha=0.25,delay=geometric:5", TABLE)
     with pytest.raises(ub.NotIdentifiable, match=r"method counts does not know .*posterior"):
         estimate(log, "thompson", TABLE, method="counts")
     with pytest.raises(ub.NotIdentifiable, match="draws its arms at random"):
@@ -201,7 +231,7 @@ def test_a_log_that_shows_it_is_told_of_the_option():
     rule = ub.UCB(alpha=0.25)
     late = ub.estimate(rule.demonstrate(INSTANCE, 2_000, seed=3, availability=LATE), rule, sigma=0.5, check=False)
     said = next(each.message for each in late.warnings if each.code == "late-arm")
-    assert "If the arm was added then, give its first round, 301, with availability." in said
+    assert "If the arm was added then, give that round with availability." in said
     log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability={"0": (None, 400)})
     gone = ub.estimate(log, rule, sigma=0.5, check=False).warnings
     said = next(each for each in gone if each.code == "not-reconsidered")

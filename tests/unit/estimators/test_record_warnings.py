@@ -5,9 +5,10 @@ from __future__ import annotations
 import string
 import warnings
 
+import numpy as np
 import pytest
 
-from unbandit import SAE, UCB, ActionLog, AssumptionWarning, Instance, estimate, theory
+from unbandit import SAE, UCB, ActionLog, AssumptionWarning, Instance, estimate, posterior, theory
 
 
 def notices(log, rule, *, arms=None, **options):
@@ -167,3 +168,41 @@ def test_with_several_demonstrations_a_notice_names_its_own():
     assert len(said) == 2
     assert [(notice.code, notice.demonstration) for notice in result.warnings] == [("opening", "2"), ("late-arm", "2")]
     assert {notice.demonstration for notice in result.notes} == {"1", "2"}
+
+
+def test_both_kinds_of_missing_rows_are_named_once():
+    whole = UCB().demonstrate(Instance([1.0, 0.6, 0.3, 0.0], 0.5), 3_000, seed=3).demonstration(0)
+    kept = np.random.default_rng(1).random(3_000) < 0.3
+    found = notices(ActionLog.from_actions(whole[kept].tolist(), arms=range(4)), "ucb", check=True)
+    said = " ".join(each.message for each in found.values())
+    for words in ("give the pulls before it with starting_pulls", "the share that was kept, with kept"):
+        assert said.count(words) == 1
+    assert "kept" in notices("ABAAB", "ucb", arms="ABCD")["opening"].message  # no arm is late
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_rows_sorted_by_arm_are_said_by_whatever_reads_them(tmp_path):
+    log = UCB().demonstrate(Instance([1.0, 0.6, 0.3], 0.5), 900, seed=3)
+    rows = sorted(log.demonstration(0).tolist())
+    sorted_log = ActionLog.from_actions(rows, arms=range(3))
+    assert "name a column of rounds or times" in notices(sorted_log, "ucb")["shows-sorted"].message
+    sorted_log.to_frame().select("arm").write_csv(path := tmp_path / "log.csv")
+    assert "shows-sorted" in {each.code for each in estimate(ActionLog.scan(path), "ucb", sigma=1.0).warnings}
+    drawn = posterior(sorted_log, "thompson:sigma=0.5,initial=0", sigma=0.5, particles=20, check=False)
+    assert "shows-sorted" in {each.code for each in drawn.warnings}
+    assert "shows-sorted" in notices(sorted_log, "ucb", method="counts")
+    assert "shows-sorted" not in notices(log, "ucb")
+    assert "shows-sorted" not in notices(ActionLog.from_counts({"A": 90, "B": 30, "C": 20}), "ucb")
+    # an opening and one arm ever since, numbered rounds, and arms of which each was there alone
+    assert "shows-sorted" not in notices("ABC" + "C" * 90, "ucb")
+    sorted_log.to_frame().select("round", "arm").write_csv(path)
+    assert "shows-sorted" not in notices(ActionLog.read(path), "ucb")
+    table = {"0": (1, rows.count(0)), "1": (rows.count(0) + 1, None)}
+    assert "shows-sorted" not in notices(sorted_log, "ucb", availability=table)
+
+
+def test_numbers_of_thousands_and_single_arms_are_written_as_such():
+    found = notices("A" * 1_500 + "BACD", "ucb", arms="ABCD")["late-arm"].message
+    assert "in round 1,501 (and 2 more arms after it)" in found
+    found = notices("A" * 1_500 + "BAC", "ucb", arms="ABC")["late-arm"].message
+    assert "in round 1,501 (and 1 more arm after it)" in found
