@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars
 
 SMALLEST = 1e-4  # a smaller probability is not written out
+COARSE, LEAST_SHARE = 0.01, 1 - 1e-9  # probabilities below which simulations show none, down to this over their number
 
 FitVerdict = Literal["fits", "does not fit", "not checked"]
 ONE_BY_ONE = "switches, expected one by one"  # the statistic of rules whose decisions are predicted
@@ -115,9 +116,11 @@ class Check(Finding):
 
     @property
     def chance(self) -> str:
-        """Return the p-value in words: "p = 0.3", "p < 0.0001"; a dash where nothing was checked."""
+        """Return the p-value in words: "p = 0.3", "p < 0.01", "p < 0.0001"; a dash where nothing was checked."""
         if self.p_value is None:
             return "-"
+        if self.simulations and LEAST_SHARE / (self.simulations + 1) <= self.p_value < COARSE:
+            return f"p < {COARSE:g}"  # so many simulations show no smaller ones
         return f"p = {self.p_value:.2g}" if self.p_value >= SMALLEST else f"p < {SMALLEST:.4f}"
 
     @property

@@ -87,7 +87,9 @@ def fitted_to_log(log: Any, family: RuleFamily, options: Options) -> tuple[Actio
     check_numbers(options.get("best_mean"), options.get("anchor"), level, sigma, bernoulli, rule=example)
     if "sigma" in family.free and sigma is None and not bernoulli and not example.bernoulli_only:
         raise ParameterError(
-            "expected the standard deviation of a reward where the rule's own sigma is fitted.", parameter="sigma"
+            f"expected the standard deviation of a reward: {family} fits the one that the rule assumes, which may be "
+            "another.",
+            parameter="sigma",
         )
     noise, _ = reward_noise(example, sigma, bernoulli)
     means = known_means(options.get("best_mean"), options.get("anchor"), record.arms)

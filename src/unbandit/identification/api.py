@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import checks
-from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.estimators.availability import said_of_filtered
+from unbandit.estimators.diagnostics import BEGINNING, sorted_rows
 from unbandit.estimators.posterior import LATE_PULLS, settled_prior
 from unbandit.fit import short_name
 from unbandit.formatting import counted, joined, quoted, short_numbers
@@ -57,7 +58,7 @@ from unbandit.identification.values import (
 from unbandit.inference import Prior
 from unbandit.inference.clouds import CLOSE
 from unbandit.inference.draws import check_rewards
-from unbandit.inference.rivals import batch_of
+from unbandit.inference.rivals import RANDOM, batch_of
 from unbandit.inference.steps import check_filtered
 from unbandit.inference.whole_numbers import MOST_OPENING
 from unbandit.log import ActionLog
@@ -78,6 +79,7 @@ ONE_NUMBER = (
 
 LATE_AFTER_OPENING = 5  # rounds per arm after which an arm is late, where all others were opened
 LOG_CHANCE = math.log(0.001)  # of a sign, by choices at random, up to which it is named
+ROUNDS_OF_PART, STRANGE = 100, 4.0  # in which repeats are counted, twice; and deviations by which they are a habit
 GONE, MOSTLY = 20.0, 0.5  # pulls that an arm would have had, had it stayed; and a share of a half of the log
 SURPRISES = 5  # the number of surprising rounds that are named
 STRAIGHT = Heat(None, 60, 24, 4, straight=True)  # by which rounds are predicted, if its evidence is that of others
@@ -231,19 +233,13 @@ def signs(log: ActionLog, there: Availability | None = None) -> list[Notice]:
     runs = [log.demonstration(which).astype(np.int64) for which in range(len(log))]
     arms, found = len(log.arms), list[Notice]()
     changes = [np.flatnonzero(np.diff(run)) + 1 for run in runs]
-    stretches = sum(map(len, changes)) + len(runs)
-    if stretches == sum(np.unique(run).size for run in runs) and sum(map(len, runs)) > 2 * stretches > 2 * len(runs):
-        text = (
-            "All rounds of an arm stand together. If the rows are sorted by arm, the order of the choices is lost: "
-            f"bring the rows as they were made, or name a column of rounds or times, with {option('columns')}."
-        )
-        return [Notice("shows-sorted", text)]
+    if there is None and (by_arm := sorted_rows(log, 2)):
+        return by_arm
     first = next((at for at, run in enumerate(runs) if np.unique(run[:arms]).size < min(arms, run.size)), None)
     if first is not None and there is None:
         text = (
-            f"The first {counted(arms, 'round')} do not pull every arm once, as most rules do. If the log begins in "
-            f"mid-run, `estimate` takes the pulls before it, with {option('starting_pulls')}; if rounds are missing, "
-            "bring them, or number the rounds."
+            f"The first {counted(arms, 'round')} do not pull every arm once, as most rules do. {BEGINNING} `estimate` "
+            "takes both. Rounds that are numbered show which of them are missing."
         )
         found.append(Notice("shows-no-opening", text, demonstration=log.demonstrations[first]))
     turns = min(_turns(run, arms) for run in runs)
@@ -261,9 +257,43 @@ def signs(log: ActionLog, there: Availability | None = None) -> list[Notice]:
             f"batches: name it so, as in {option('candidates', f'ucb:batch={size}')}."
         )
         found.append(Notice("shows-batches", text, count=size))
+    if not any(each.code in ("shows-turns", "shows-batches") for each in found):
+        found += _habits(runs, arms)
     if len(runs) == 1 and there is None:
         found += _signs_of_change(log, runs[0])
     return found
+
+
+def _habits(runs: Sequence[NDArray[np.int64]], arms: int) -> list[Notice]:
+    """Say that arms are repeated, or not repeated, far more often than by choices at random, in both halves of a log.
+
+    What follows arms other than the most-pulled one, which most rules soon leave, or any arm, is compared with the
+    shares of arms in the same part of the log.
+    """
+    again, expected, variance, rounds = np.zeros((4, 2, 2))  # by what is looked at, and by half
+    for run in runs:
+        top, number = np.bincount(run, minlength=arms).argmax(), 2 * int(np.clip(run.size // ROUNDS_OF_PART, 1, 4))
+        for which, part in enumerate(np.array_split(np.arange(run.size - 1), number)):
+            before, after = run[part], run[part + 1]
+            share = (np.bincount(after, minlength=arms) / max(after.size, 1))[before]
+            for kind, of in enumerate((before != top, before >= 0)):
+                at = kind, 2 * which // number
+                again[at], expected[at] = again[at] + (before == after)[of].sum(), expected[at] + share[of].sum()
+                variance[at], rounds[at] = variance[at] + (share * (1 - share))[of].sum(), rounds[at] + of.sum()
+    far = (again - expected) / np.sqrt(np.maximum(variance, 1e-9))
+    stays = (far[0] > STRANGE).all() and (rounds - again < (rounds - expected) / 2)[0].all()
+    if not stays and not ((far[1] < -STRANGE) & (again[1] < expected[1] / 3)).all():
+        return []
+    kind, where, people = 0, "arms other than the most-pulled one", "to stay"
+    others = "learners that go by the last reward, rules whose rewards come late"
+    if not stays:
+        kind, where, others, people = 1, "an arm", "rules that take arms in turn", "to change"
+    seen, chance = again[kind].sum() / rounds[kind].sum(), expected[kind].sum() / rounds[kind].sum()
+    text = (
+        f"After {where}, the same arm comes again in {seen:.0%} of the rounds; choices at random would repeat it in "
+        f"{chance:.0%}. So do {others}, and people who like {people} whatever rewards come."
+    )
+    return [Notice("shows-habit", text)]
 
 
 def _turns(run: NDArray[np.int64], arms: int) -> int:
@@ -401,11 +431,14 @@ def _decided(
         left = possible
     verdict: Verdict = "identified" if decision.clear else "cannot tell"
     shown = signs(request.log, request.there)
-    if fitting and len(request.log.arms) > 2:  # a greedy rule may explain rows that somebody sorted
-        warnings += [each for each in shown if each.code == "shows-sorted"]
+    habits = [each for each in shown if each.code == "shows-habit"]
+    if fitting and isinstance(contenders[left[0]].guesses[0].rule, RandomisedRule):
+        notes = [*notes, *habits]  # people have habits that such rules imitate
+    if fitting and request.there is None:  # a greedy rule may explain rows that somebody sorted
+        warnings += sorted_rows(request.log)
     if not fitting:
         verdict = "none fits"
-        warnings.append(Notice("does-not-reproduce", _none_fits(contenders[first.order[0]])))
+        warnings.append(Notice("does-not-reproduce", _none_fits(contenders[first.order[0]], habit=bool(habits))))
         notes = [*notes, *shown]
     elif len(contenders) == 1 and contenders[left[0]].check.verdict == "fits":
         verdict = "fits"
@@ -449,9 +482,10 @@ def _decided(
     )
 
 
-def _none_fits(leading: Contender) -> str:
-    """Say that not even the most probable candidate fits, and what to do next."""
-    instead = [short_name(each) for each in leading.check.instead[:3] if each.partition(":")[0] != leading.name]
+def _none_fits(leading: Contender, *, habit: bool) -> str:
+    """Say that not even the most probable candidate fits, and what to do next; a `habit` is no choice at random."""
+    left_out = (leading.name, RANDOM) if habit else (leading.name,)
+    instead = [short_name(each) for each in leading.check.instead[:3] if each.partition(":")[0] not in left_out]
     probable = f" More probable: {'; '.join(instead)}." if instead else ""
     return (
         f"Even {leading.name}, the most probable candidate, does not make such logs ({leading.check.chance}). "

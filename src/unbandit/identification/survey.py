@@ -38,8 +38,10 @@ from unbandit.errors import (
 )
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
+from unbandit.estimators.diagnostics import sorted_rows
 from unbandit.fit import Check, not_checked
 from unbandit.formatting import counted, json_number
+from unbandit.identification.api import signs
 from unbandit.identification.candidates import (
     Candidate,
     CandidateSpec,
@@ -224,7 +226,7 @@ class Survey(Finding):
         lines = [f"{self.answer()}."]
         for row in self.rows:
             said = self._row(row)
-            chance = "" if said["p_value"] is None else f", p = {said['p_value']:.2g}"
+            chance = "" if said["p_value"] is None else f", {row.check.chance}"
             lines.append(
                 f"  {said['rule']}: {said['verdict']}{chance}" + (f" ({said['reason']})" if said["reason"] else "")
             )
@@ -325,8 +327,13 @@ def check(
     if isinstance(noise, Bernoulli) and candidates is None and unweighed:
         notes = [*notes, Notice("only-simulated", ONLY_SIMULATED)]
     if not fitting:
-        random = any(row.check.instead[:1] == (RANDOM,) for row in rows)
+        shown = signs(record, there)
+        habit = any(each.code == "shows-habit" for each in shown)
+        random = not habit and any(row.check.instead[:1] == (RANDOM,) for row in rows)
         warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM) if random else Notice("none-fits", NONE_FITS)]
+        notes = [*shown, *notes]
+    elif there is None:
+        warnings = [*sorted_rows(record), *warnings]
     return Survey(tuple(order), None if sigma is None else float(sigma), (*warnings, *notes), not_tried)
 
 

@@ -196,7 +196,6 @@ def fit_family(
         raise NotIdentifiable(
             f"{family}: delay is not fitted beside {' and '.join(axis.name for axis in axes)}: {axes[0].name} would be "
             "fitted anew for every delay that is possible, which would take an hour and more.",
-            parameter="delay",
             remedy="Give one of them a value.",
         )
     evidence = _Evidence(log, family, axes, fixed, noise, prior, tuple(horizons), seed)
@@ -246,8 +245,7 @@ def _by_simulations(evidence: _Evidence, axis: Axis) -> tuple[Numbers, Numbers]:
         raise NotIdentifiable(
             f"{evidence.family}: the log does not show {axis.name}: arms beside the most-pulled one have {others} "
             "pulls together, too few to show how long they were worth a try.",
-            parameter=axis.name,
-            remedy=f"Give {axis.name} a value.",
+            remedy=_with_value(evidence.family, axis.name),
         )
 
     def rule_at(x: float) -> Any:
@@ -611,7 +609,8 @@ def _unclear(family: RuleFamily) -> NotIdentifiable:
     return NotIdentifiable(
         f"{family}: the log does not show {family.title}: Monte-Carlo errors are larger than what changes from one "
         "value to the next.",
-        remedy=f"Give {family.title} a value, or the beginning of the log only.",
+        remedy=f"Give {family.title} a value. Errors grow with the length of a log: its first rounds alone, as a log "
+        "of their own, may show more.",
     )
 
 
@@ -662,9 +661,16 @@ def _refuse_open_ends(
         if why is not None:
             raise NotIdentifiable(
                 f"{family}: the log does not show {axis.name}: {why}.",
-                parameter=axis.name,
-                remedy=f"Give {axis.name} a value, or a longer log.",
+                remedy=_with_value(family, axis.name, ", or bring a longer log"),
             )
+
+
+def _with_value(family: RuleFamily, name: str, instead: str = "") -> str:
+    """Say how to give a number of a rule a value: an option may have the same name."""
+    known = [f"{each}={value}" for each, value in family.known.items()]
+    written = [f"{each}={'VALUE' if each == name else 'fit'}" for each in family.free]
+    rule = option("rule", f"{family.kind.name}:{','.join([*known, *written])}")
+    return f"Give it a value, as in {rule}{instead}."
 
 
 def _combined(

@@ -288,7 +288,7 @@ def test_every_set_of_parameters_is_checked_with_the_means_under_it(monkeypatch)
 
 
 def test_a_single_candidate_fits_or_does_not_and_has_no_probability():
-    log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 600, seed=3)
+    log = ub.UCB(alpha=0.25).demonstrate(INSTANCE, 300, seed=3)
     right = ub.identify(log, "ucb:alpha=0.25", sigma=0.5)
     assert (right.verdict, right.winner) == ("fits", None)
     assert "no other rule was considered" in right.answer()
@@ -614,6 +614,8 @@ def test_sorted_rows_are_named_whatever_explains_them():
         ("ABC" + "AABAC" * 20 + "BBCBC" * 20 + "BAB", {"shows-change"}),
         ("ABC" + "AABAC" * 20 + "BBBCB" * 20, {"shows-withdrawal"}),
         ("ABC" + "AABACABBCAA" * 10, set()),
+        ("ABCD" + "AAAAACCCCCCCBBBDDDDDDDDDDBBBBBBAAAACCCDDDDBBBBBCC" * 6, {"shows-habit"}),
+        ("ABCD" + "ACBDABDCBADBCDACDBCABDCDABADCBACBDBCADAB" * 5, {"shows-habit"}),
     ],
 )
 def test_what_a_log_shows_by_itself(actions, codes):
@@ -625,8 +627,34 @@ def test_logs_of_usual_rules_show_few_such_signs(rule):
     noise = ub.Bernoulli() if rule.bernoulli_only else ub.Gaussian(0.5)
     means = np.random.default_rng(1).uniform(0.2, 0.8, (20, 4))
     logs = [rule.demonstrate(ub.Instance(each, noise), 400, seed=at) for at, each in enumerate(means)]
-    strange = {"shows-sorted", "shows-batches", "shows-turns"}
+    strange = {"shows-sorted", "shows-batches", "shows-turns", "shows-habit"}
     assert sum(bool(strange & {sign.code for sign in api.signs(log)}) for log in logs) <= 1
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_a_habit_is_named_and_is_no_choice_at_random():
+    draws = np.random.default_rng(2)
+    actions = [0, 1, 2, 3]
+    for _ in range(296):
+        actions.append(actions[-1] if draws.random() < 0.8 else int(draws.integers(4)))
+    log = ub.ActionLog.from_actions(["ABCD"[at] for at in actions])
+    found = ub.identify(log, "thompson:sigma=0.5,uniform", sigma=0.5)
+    assert found.verdict == "none fits"
+    assert "people who like to stay" in next(each.message for each in found.notes if each.code == "shows-habit")
+    assert "choices at random" not in found.warnings[-1].message
+    survey = ub.check(log, "sae", sigma=0.5)
+    assert [each.code for each in survey.warnings] == ["none-fits", "shows-habit"]
+    learner = ub.identify(log, "learning-softmax:rate=0.9,temperature=0.1,initial=0", sigma=0.5, particles=60)
+    assert "shows-habit" in {each.code for each in learner.notes}  # a learner may explain a habit
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_check_says_what_a_log_shows_where_no_rule_fits():
+    log = ub.UCB(alpha=0.25, delay=20).demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), 1_000, seed=1)
+    found = ub.check(log, "ucb:alpha=0.25,sae", sigma=0.5)
+    assert "pull every arm 7 times, in turn" in next(e.message for e in found.warnings if e.code == "shows-turns")
+    rows = ub.ActionLog.from_actions(["A"] * 80 + ["B"] * 30 + ["C"] * 20)
+    assert "shows-sorted" in {each.code for each in ub.check(rows, "ucb1,sae", sigma=0.5).warnings}
 
 
 def test_what_a_log_shows_is_said_where_nothing_fits():

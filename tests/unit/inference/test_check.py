@@ -314,6 +314,14 @@ def test_more_demonstrations_that_do_not_fit_than_by_chance_are_a_misfit(failed:
         )
 
 
+def test_a_probability_that_simulations_cannot_make_smaller_is_said_to_be_so() -> None:
+    # simulations show no smaller probability than 1 in 400, of which a test may have a share
+    assert [Check("does not fit", p, 399).chance for p in (0.0096, 0.0025, 0.002, 1e-5)] == [
+        "p < 0.01", "p < 0.01", "p = 0.002", "p < 0.0001"
+    ]  # fmt: skip
+    assert (Check("fits", 0.02, 399).chance, Check("does not fit", 0.005).chance) == ("p = 0.02", "p = 0.005")
+
+
 def test_simulations_alone_are_said_to_distinguish_little() -> None:
     check = Check("fits", 0.5, 399)
     assert "seldom distinguish one index rule from another" in said_of(check, ub.UCB1())[1][0].text

@@ -8,7 +8,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.demonstrators.base import rule_or_family
-from unbandit.errors import NotIdentifiable, ParameterError
+from unbandit.errors import NotIdentifiable, ParameterError, shell_option
 from unbandit.inference import usual_prior
 from unbandit.inference.parameters import Axis, _by_clouds, _narrowed, _refuse_spikes, _without_clouds, fit_family
 from unbandit.inference.simulations import _features, _regressed
@@ -171,7 +171,7 @@ def test_an_evidence_of_which_only_errors_are_left_is_refused():
             _refuse_spikes(family, np.array(places))
     two = rule_or_family("learning-softmax:fit")
     _refuse_spikes(two, np.array(list(product([0.0, 0.1, 0.2], repeat=2))))
-    with pytest.raises(NotIdentifiable, match="does not show rate"):
+    with pytest.raises(NotIdentifiable, match=r"does not show rate.* its first rounds alone, as a log of their own"):
         _refuse_spikes(two, np.array(list(product([0.0, 0.1, 0.2], [0.3, 0.4]))))
 
 
@@ -220,8 +220,11 @@ def test_alpha_and_scale_are_reported_as_what_is_known_of_them():
 
 def test_a_log_that_does_not_show_a_number_is_refused():
     log = ub.ActionLog.from_actions("AB" + "A" * 30)
-    with pytest.raises(NotIdentifiable, match="the log does not show exploration: however small"):
+    with pytest.raises(NotIdentifiable, match="the log does not show exploration: however small") as refused:
         fit(log, "ucb1:fit")
+    # an option may have the name of a number of the rule: what is refused is the rule
+    assert refused.value.phrased(shell_option).startswith("ucb1:exploration=fit: the log does not show")
+    assert "Give it a value, as in --rule ucb1:exploration=VALUE, or" in refused.value.phrased(shell_option)
 
 
 def test_what_cannot_be_predicted_is_refused():
