@@ -11,7 +11,7 @@ from unbandit.paper.reproduce import reproduce
 
 RUNS = 4
 
-REPEATED = {"battery-landscape-low", "battery-landscape-medium", "gene-all"}
+REPEATED = {"battery-landscape-low", "battery-landscape-medium", "gene-all", "sae-bernoulli", "ucb-bernoulli"}
 """Figures that are drawn as others are, of more data: `make test-thorough` makes them."""
 
 

@@ -63,6 +63,8 @@ def test_an_answer_comes_back(kind: str) -> None:
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_what_was_altered_is_refused_or_read(kind: str) -> None:
     whole = json.loads(answer(kind).to_json())
+    if "draws" in whole and kind == "Population":  # four thousand are written and read again each time
+        whole["draws"] = {name: draws[:20] for name, draws in whole["draws"].items()}
     for name in whole:
         lacking = {key: value for key, value in whole.items() if key != name}
         for altered in (lacking, *({**whole, name: value} for value in STRANGE)):

@@ -406,14 +406,20 @@ def test_arms_that_come_and_go_are_told_in_a_field(client, patient):
     assert "Arms could be pulled in some rounds only" in text_of(answer)
     told = client.get(re.search(r'href="(/jobs/[^"]+/files/arms.csv)"', answer.text)[1])
     assert told.text == "arm,first,last\nC,301,\nB,,700\n"
-    surveyed = estimated(client, data, form | {"rule": "any"})
-    assert re.search(r"ucb1:exploration=2.0\s+fits", text_of(surveyed))
     for wrong, words in (("Z, 1, 2", 'got "Z"'), ("C, 9, 3", "up to the last")):
         refused = client.post("/estimate", data=form | {"availability": wrong}, files={"log": ("log.csv", data)})
         assert words in at_field(refused, "availability")
         assert f"{wrong}</textarea>" in refused.text
     impossible = estimated(client, data, form | {"availability": "C, 500,"})
     assert "and its first round is 500" in text_of(impossible)
+
+
+@pytest.mark.thorough
+def test_the_rule_of_a_log_whose_arms_come_and_go_is_looked_for(client, patient):
+    instance = ub.Instance([1.0, 0.5, 0.2], 0.5, arms=["A", "B", "C"])
+    data = csv_of(ub.UCB1().demonstrate(instance, 1_000, seed=1, availability={"C": (301, None), "B": (None, 700)}))
+    surveyed = estimated(client, data, {"rule": "any", "sigma": "0.5", "availability": "C, 301,\r\nB, , 700"})
+    assert re.search(r"ucb1:exploration=2.0\s+fits", text_of(surveyed))
 
 
 def test_a_log_is_compared_in_stretches(client, log, patient):

@@ -13,6 +13,7 @@ within the kernel alone. Numba would compile each of them to the end, again for 
 Of processes that need the same kernel at the same time, one compiles it; the others wait, and load what it has kept.
 """
 
+import gc
 import hashlib
 import os
 import stat
@@ -145,7 +146,7 @@ def _compile_alone(compile_kernel: Callable[[Any], Any], path: Path) -> Callable
 
     def compile_or_load(signature: Any) -> Any:
         # The lock of this process comes first: a thread that holds it may need this kernel for one that calls it.
-        with global_compiler_lock, _locked(path):
+        with global_compiler_lock, _locked(path), _less_garbage_collection():
             try:
                 return compile_kernel(signature)
             except OSError:  # a full disk: it was compiled and could not be kept
@@ -168,6 +169,17 @@ def _locked(path: Path) -> Iterator[None]:
         return
     with file:
         yield
+
+
+@contextmanager
+def _less_garbage_collection() -> Iterator[None]:
+    """Look for garbage seldom: a compiler makes many objects and keeps most, and each look passes over all of them."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class LateKernel:

@@ -132,13 +132,13 @@ EXPONENTIALS = np.exp(EXP_LOWEST + (np.arange(round((4.0 - EXP_LOWEST) * CELLS))
 
 @inlined
 def exponential(value: float) -> float:
-    """Return `exp(value)` for values of at most 4, with a relative error of 1e-7."""
-    if value < EXP_LOWEST:
+    """Return `exp(value)` for values below 4, with a relative error of 3e-10."""
+    if not value >= EXP_LOWEST:  # also where it is no number
         return math.exp(value)
     scaled = (value - EXP_LOWEST) * CELLS
     at = np.int64(scaled)
     d = (scaled - at - 0.5) * (1.0 / CELLS)
-    return EXPONENTIALS[np.uint64(at)] * (1.0 + d * (1.0 + d * (0.5 + d * (1.0 / 6.0))))
+    return EXPONENTIALS[np.uint64(at)] * (1.0 + d * (1.0 + d * (0.5 + d * (1.0 / 6.0 + d * (1.0 / 24.0)))))
 
 
 @inlined
@@ -352,7 +352,7 @@ def softmax_share(memory: Numbers, column: int, pulls: Integers, average: bool, 
     for other in range(pulls.size):
         if other != arm:
             ahead = sharpness * (_score(memory, column, pulls, average, other) - own)
-            others += math.exp(min(ahead, LARGEST_EXPONENT))
+            others += exponential(ahead) if ahead < 4.0 else math.exp(min(ahead, LARGEST_EXPONENT))
     return 1.0 / (1.0 + others)
 
 

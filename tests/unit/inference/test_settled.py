@@ -191,7 +191,7 @@ def test_what_arms_have_in_common_is_drawn_given_their_differences():
 
 
 def test_clouds_that_differ_are_sent_again_with_more_particles(monkeypatch):
-    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), 200, seed=3)
+    log = THOMPSON.demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), 60, seed=3)
     once = ub.posterior(log, THOMPSON, sigma=0.5, check=False)
     furthest = max(move.share for move in movements(list(once.means)))
     assert not notices(once)
@@ -202,7 +202,7 @@ def test_clouds_that_differ_are_sent_again_with_more_particles(monkeypatch):
     given = ub.posterior(log, THOMPSON, sigma=0.5, check=False, particles=once.particles)
     assert given.particles == once.particles  # what was asked for
     assert notices(given)
-    monkeypatch.setattr(draws, "MOST_RESENT", 199)
+    monkeypatch.setattr(draws, "MOST_RESENT", 59)
     assert notices(ub.posterior(log, THOMPSON, sigma=0.5, check=False))  # too long for it
 
 

@@ -14,6 +14,7 @@ from scipy import special
 from unbandit.kernels.special import (
     bernoulli_divergence,
     beta_cdf,
+    exponential,
     hazard,
     log_beta,
     log_odds_from_uniform,
@@ -30,6 +31,16 @@ RATES = st.one_of(st.floats(1e-9, 1e-3), st.floats(1e-3, 1), st.floats(1, 30))
 def exact_divergence(p: float, q: float) -> mpmath.mpf:
     p, q = mpmath.mpf(p), mpmath.mpf(q)
     return p * mpmath.log(p / q) + (1 - p) * mpmath.log((1 - p) / (1 - q))
+
+
+@given(value=st.floats(-800, 4, exclude_max=True))
+def test_the_tabulated_exponential_is_the_exponential(value):
+    assert exponential(value) == pytest.approx(math.exp(value), rel=3e-10)
+
+
+def test_the_tabulated_exponential_of_what_is_no_number_is_none():
+    assert math.isnan(exponential(math.nan))
+    assert exponential(-math.inf) == 0.0
 
 
 @given(mean=st.floats(1e-6, 1 - 1e-6), share=st.floats(1e-9, 1 - 1e-9))

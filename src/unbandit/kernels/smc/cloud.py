@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from unbandit.kernels.compile import Integers, Marks, Numbers, called, inlined
 from unbandit.kernels.rng import normal_from_word, philox, uniform_from_word
 from unbandit.kernels.simulate_available import Spans
+from unbandit.kernels.special import exponential
 
 PARTICLES, RESAMPLING, LEVELS = np.uint64(4), np.uint64(5), np.uint64(6)  # the tape's streams
 MOVES, REDRAWS = np.uint64(7), np.uint64(10)
@@ -215,7 +216,7 @@ def resample_weights(
     # Evidence: log mean w. Effective sample size: (sum w)^2 / sum w^2.
     total, squares = 0.0, 0.0
     for particle in range(number):
-        weight = math.exp(log_weights[particle] - largest)
+        weight = exponential(log_weights[particle] - largest)
         total += weight
         squares += weight * weight
     log_mean = largest + math.log(total / number)
@@ -227,8 +228,9 @@ def resample_weights(
         return True, False
     # Systematic resampling: offspring k has the ancestor in whose part of the cumulated weights k + U falls.
     offset, cumulated, offspring = uniform(rng, RESAMPLING, step, 0), 0.0, 0
+    scale = number / total
     for particle in range(number):
-        cumulated += math.exp(log_weights[particle] - log_mean)
+        cumulated += scale * exponential(log_weights[particle] - largest)
         while offspring < number and offspring + offset < cumulated:
             ancestors[offspring] = particle
             offspring += 1

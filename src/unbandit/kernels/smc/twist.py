@@ -474,6 +474,38 @@ def _take_action(system: Numbers, y: Numbers, state: Numbers, covariance: Number
                 covariance[row, column] -= columns[row, other] * system[other, arms + 1 + column]
 
 
+LANES = 4  # particles that go through a site side by side
+
+
+@called
+def _take_sites(sites: Sites, at: int, memories: Numbers, score: int, away: Numbers, values: Numbers) -> None:
+    """Fill in what a site says of each particle's scores, in logarithms up to a constant.
+
+    `away` has room for the scores of `LANES` particles, and `values` that many more places than there are particles.
+    """
+    number, arms = memories.shape[0], memories.shape[1]
+    centre, slope, bend = sites.centre[at], sites.slope[at], sites.bend[at]
+    for start in range(0, number, LANES):
+        for row in range(arms):
+            for lane in range(LANES):
+                away[row, lane] = memories[min(start + lane, number - 1), row, score] - centre[row]
+        value_0 = value_1 = value_2 = value_3 = 0.0
+        for row in range(arms):
+            product_0 = product_1 = product_2 = product_3 = 0.0
+            for column in range(row):
+                factor = bend[row, column]
+                product_0 += factor * away[column, 0]
+                product_1 += factor * away[column, 1]
+                product_2 += factor * away[column, 2]
+                product_3 += factor * away[column, 3]
+            half, rise = 0.5 * bend[row, row], slope[row]
+            value_0 += away[row, 0] * (rise - (product_0 + half * away[row, 0]))
+            value_1 += away[row, 1] * (rise - (product_1 + half * away[row, 1]))
+            value_2 += away[row, 2] * (rise - (product_2 + half * away[row, 2]))
+            value_3 += away[row, 3] * (rise - (product_3 + half * away[row, 3]))
+        values[start], values[start + 1], values[start + 2], values[start + 3] = value_0, value_1, value_2, value_3
+
+
 @compiled
 def filter_twisted(
     parameters: Any, steps: Steps, cloud: Cloud, memories: Numbers, means: Numbers, first: int, score: int,
@@ -486,7 +518,8 @@ def filter_twisted(
     """
     number, arms, columns = memories.shape
     bernoulli, separate = cloud.belief.bernoulli, transitions.separate
-    pulls, counts, away = np.zeros(arms, np.int64), np.zeros(arms, np.int64), np.empty(arms)
+    pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
+    away, approximated = np.empty((arms, LANES)), np.empty(number + LANES)
     who, rows = np.empty(arms, np.int64), np.empty((arms, columns))
     mark = 0
     for step in range(steps.arm.size):
@@ -500,6 +533,7 @@ def filter_twisted(
                 seen_pulls = np.empty(there, np.int64)
                 for place in range(there):
                     seen_pulls[place] = pulls[who[place]]
+            _take_sites(sites, at, memories, score, away, approximated)
             for particle in range(number):
                 memory, log_weight = memories[particle], 0.0
                 seen = memory
@@ -510,15 +544,7 @@ def filter_twisted(
                     if counts[who[place]] > 0:
                         chance = probability(parameters, seen_pulls, seen, transitions.decided[at], place)
                         log_weight += counts[who[place]] * (math.log(chance) if chance > 0.0 else -math.inf)
-                for each in range(arms):
-                    away[each] = memory[each, score] - sites.centre[at, each]
-                for row in range(arms):
-                    product = 0.0
-                    for column in range(row):
-                        product += sites.bend[at, row, column] * away[column]
-                    product += 0.5 * sites.bend[at, row, row] * away[row]
-                    log_weight -= away[row] * (sites.slope[at, row] - product)
-                cloud.log_weights[particle] += log_weight
+                cloud.log_weights[particle] += log_weight - approximated[particle]
         alive, resampled = resample(cloud, step)
         if not alive:
             return step + 1
@@ -528,27 +554,28 @@ def filter_twisted(
         # Proposal: r = M + c e, with e from its density times psi_{t+1}.
         known, noise = transitions.noise[at] == 0.0, transitions.noise[at]
         keeps, shift, from_mean = _row(transitions, at)
+        pull, push, precision, share = twist.pull[at], twist.push[at], twist.precision[at], transitions.learns[at]
+        deviation = 1.0 / math.sqrt(precision) if not known else 0.0
         for particle in range(number):
             memory, mean = memories[particle], means[particle, arm]
             reward = transitions.known[at]
             if not known:
-                pressure = twist.push[at]
+                pressure = push
                 for row in range(arms):
-                    pressure -= twist.pull[at, row] * memory[row, score]
+                    pressure -= pull[row] * memory[row, score]
                 moved = keeps * memory[arm, score] + shift + from_mean * mean
-                pressure -= twist.pull[at, arm] * (moved - memory[arm, score])
+                pressure -= pull[arm] * (moved - memory[arm, score])
                 if separate:
                     for row in range(arms):
-                        pressure -= twist.pull[at, arms + row] * means[particle, row]
+                        pressure -= pull[arms + row] * means[particle, row]
                 draw, _ = two_uniforms(cloud.rng, PARTICLES, step, particle)
                 if bernoulli:
-                    reward, log_weight = propose_outcome(mean, noise, pressure, twist.precision[at], 0.0, 0.0, draw)
+                    reward, log_weight = propose_outcome(mean, noise, pressure, precision, 0.0, 0.0, draw)
                     cloud.log_weights[particle] += log_weight
                 else:
-                    deviation = 1.0 / math.sqrt(twist.precision[at])
-                    innovation = pressure / twist.precision[at] + deviation * normal_quantile(draw, cloud.table)
+                    innovation = pressure / precision + deviation * normal_quantile(draw, cloud.table)
                     reward = mean + noise * innovation
-                means[particle, arm] += transitions.learns[at] * (reward - mean)
+                means[particle, arm] += share * (reward - mean)
             learn(parameters, pulls, memory, step + 1, arm, reward)
             memory[arm, 0] += reward
         pulls[arm] += 1
