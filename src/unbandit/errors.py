@@ -241,6 +241,10 @@ class AssumptionWarning(UserWarning):
     """Warning that an answer rests on an assumption worth reading."""
 
 
+HARMLESS = frozenset({"ties-at-random"})
+"""Codes of notices about what was found that put no value in doubt."""
+
+
 @dataclass(frozen=True)
 class Notice:
     """One thing worth knowing about an answer, and where in the log it shows.

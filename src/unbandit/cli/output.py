@@ -17,6 +17,7 @@ import typer
 
 from unbandit.cli.command import verbosity
 from unbandit.errors import (
+    HARMLESS,
     AssumptionWarning,
     Interrupts,
     LogError,
@@ -354,6 +355,8 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
     from unbandit.formatting import counted
 
     out, loudness = console(error=True), verbosity()
+    notes = [*(each for each in warnings if each.code in HARMLESS), *notes]
+    warnings = [each for each in warnings if each.code not in HARMLESS]
     notes = [each for each in notes if loudness > 0 or (loudness == 0 and each.code not in ONLY_VERBOSE)]
     for kind, notices in (("warning", warnings), ("note", notes)):
         groups: dict[str, list[Notice]] = {}

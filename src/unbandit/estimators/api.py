@@ -15,7 +15,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
+from unbandit.errors import HARMLESS, AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.arguments import (
     DRAWING,
     as_log,
@@ -396,7 +396,7 @@ def posterior(
     misfits += [] if there is not None else sorted_rows(record)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
     warnings = [*misfits, *late_start(request, fit, [found], seed), *guessed, *late_arms(request), *warnings]
-    for notice in warnings:
+    for notice in (each for each in warnings if each.code not in HARMLESS):
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return replace(found, warnings=(*warnings, *meant, *from_the_prior(request)), check=fit)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import RandomisedRule, Thompson
-from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
+from unbandit.errors import HARMLESS, InferenceError, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.availability import said_of_filtered
 from unbandit.estimators.diagnostics import late_arm
 from unbandit.estimators.procedures import Anchor, Answer, Request
@@ -84,7 +84,9 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
         answer.changed = convention.changed
     for which, (name, found) in enumerate(zip(names, posteriors, strict=True)):
         here = name if len(names) > 1 else None
-        answer.warnings += [replace(notice, demonstration=here) for notice in found.warnings]
+        for notice in found.warnings:
+            said = answer.notes if notice.code in HARMLESS else answer.warnings
+            said.append(replace(notice, demonstration=here))
         _refuse_values(request, found)
         answer.put(which, *posterior_row(found, request.level))
         if found.rivals is not None and request.availability is not None:

@@ -61,7 +61,8 @@ class Convention(NamedTuple):
         because = f"no hidden rewards were found under which {self.given} decides as this log does{where}"
         parameters, notices = self.changed, list[Notice]()
         if "ties" in parameters:
-            text = f"Ties between arms are taken as broken at random: {because}. {outcome} {self.used}."
+            text = f"Ties between arms are taken as broken at random: {because}. {outcome} {self.used}. Values are the "
+            text += "same either way, where both explain a log."
             notices.append(Notice("ties-at-random", text, round=round))
         if "clock" in parameters:
             counted = "pulls made before the round" if parameters["clock"] == "pulls" else "round itself"
