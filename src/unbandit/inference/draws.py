@@ -238,7 +238,8 @@ def more_particles(
     furthest = max((move.share for move in movements(clouds, rivals)), default=0.0)
     if furthest <= UNSETTLED:
         return 1.0
-    return float(np.clip(SAFELY * (furthest / UNSETTLED) ** 2, FEWEST_TIMES, MOST_TIMES))
+    fewest = SAFELY if by_chance else FEWEST_TIMES  # clouds that begin anew take all of it, those that join a part
+    return float(np.clip(SAFELY * (furthest / UNSETTLED) ** 2, fewest, MOST_TIMES))
 
 
 def clouds_differ(
