@@ -28,7 +28,7 @@ from unbandit.formatting import number
 from unbandit.inference.clouds import evidence_without_clouds, one_look_ahead, particles_for, run_filters
 from unbandit.inference.decisions import Predictions, predict
 from unbandit.inference.filter import log_mean
-from unbandit.inference.prior import Prior, belief_of
+from unbandit.inference.prior import NormalPrior, Prior, belief_of
 from unbandit.inference.rivals import predicts
 from unbandit.inference.simulations import SIMULATIONS, fit_by_simulation, is_long
 from unbandit.inference.steps import opening_chance, reading_of
@@ -77,6 +77,7 @@ PARTS, HALF = 1_000, 150  # parts of the fit that are shown, and places after wh
 ALLOWANCE, SEEN = 3.0, 16  # nats by which a demonstration may have more evidence than anywhere in so many places
 ROUNDED = 1e-6  # nats by which the arithmetic may exceed a log probability of 0
 MOST_ERROR = 0.7  # Monte-Carlo error of the log evidence of two numbers, in nats, from which on these do not show
+SCALED, BY_PRIOR = "temperature", 0.85  # what gaps are in proportion to; and the least share of what a prior leaves
 WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show all differences
 
 BY_DECISIONS = "decisions, predicted one by one"
@@ -220,6 +221,11 @@ def fit_family(
     _refuse_open_ends(family, axes, places, weights, level)
     method = BY_SIMULATION if long is not None else BY_DECISIONS if evidence.predicted else BY_FILTER
     fitted = tuple(_fitted_number(axis, places[:, at], weights, level, method) for at, axis in enumerate(axes))
+    freedom = int(((log.pulls > 0).sum(axis=1) - 1).sum())
+    fitted = tuple(
+        replace(each, note=_scale_note(places[:, at], weights, prior, freedom)) if each.parameter == SCALED else each
+        for at, each in enumerate(fitted)
+    )
     numbers = (*_combined(fitted, fixed, horizons[0]), *shown)
     return ParameterPosterior(family, axes, places, weights, numbers, fixed, settings)
 
@@ -632,6 +638,22 @@ def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> N
 def _fitted_number(axis: Axis, x: Numbers, weights: Numbers, level: float, method: str) -> FittedNumber:
     middle, low, high = (axis.value(quantile(x, weights, share)) for share in (0.5, 0.5 - level / 2, 0.5 + level / 2))
     return FittedNumber(axis.name, middle, low, high, method)
+
+
+def _scale_note(x: Numbers, weights: Numbers, prior: Prior, freedom: int) -> str:
+    """Say that the prior settled a temperature, where it did.
+
+    Choices show gaps in units of the temperature, and rewards' noise hardly shows the unit. If nothing did, normal gaps
+    of the prior's size would leave its logarithm a deviation of about `1 / sqrt(2 f)`, with `f` gaps.
+    """
+    spread = math.sqrt(float(weights @ np.square(x - weights @ x)))
+    if not isinstance(prior, NormalPrior) or spread < BY_PRIOR / math.sqrt(2 * max(freedom, 1)):
+        return ""
+    return (
+        f"The log shows gaps in units of the {SCALED}, and hardly how large both are: that is settled by the prior, "
+        f"{prior}. Under a prior twice as wide, {SCALED}, gaps and their intervals would be nearly twice as large. "
+        f"Give the {SCALED}, or the size of differences between arms that you expect, with {option('prior')}."
+    )
 
 
 def _refuse_spikes(family: RuleFamily, xs: Numbers) -> None:

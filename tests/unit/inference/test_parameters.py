@@ -10,7 +10,15 @@ import unbandit as ub
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError, shell_option
 from unbandit.inference import usual_prior
-from unbandit.inference.parameters import Axis, _by_clouds, _narrowed, _refuse_spikes, _without_clouds, fit_family
+from unbandit.inference.parameters import (
+    Axis,
+    _by_clouds,
+    _narrowed,
+    _refuse_spikes,
+    _scale_note,
+    _without_clouds,
+    fit_family,
+)
 from unbandit.inference.simulations import _features, _regressed
 from unbandit.inference.surface import (
     _surface,
@@ -346,3 +354,18 @@ def test_a_long_log_that_no_width_explains_is_refused():
     log = ub.ActionLog.from_codes(np.append([0, 1, 2, 3], uniform), ("A", "B", "C", "D"))
     with pytest.raises(ub.InferenceError, match="no value of scale explains the log"):
         fit(log, "ucb:alpha=0.25,scale=fit")
+
+
+def test_a_temperature_that_the_prior_settled_is_said_to_be_so():
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([0.4, 0.0], 0.5), 300, seed=1)
+    wide, narrow = (
+        fit_family(log, rule_or_family("softmax:temperature=fit"), ub.Gaussian(0.5), ub.NormalPrior(0.0, each), [300])
+        for each in (1.0, 0.5)
+    )
+    assert wide.fitted[0].value > 1.4 * narrow.fitted[0].value  # as the prior, not as the log has it
+    assert "that is settled by the prior, normal:mean=0" in wide.fitted[0].note
+    x, prior = np.linspace(-1, 1, 101), ub.NormalPrior(0.0, 1.0)
+    for deviation, is_said in ((0.1, False), (0.3, False), (0.4, True)):  # four gaps alone would leave 0.35
+        weights = np.exp(-0.5 * np.square(x / deviation))
+        assert bool(_scale_note(x, weights / weights.sum(), prior, 4)) == is_said
+    assert _scale_note(x, np.full(101, 1 / 101), ub.BetaPrior(), 4) == ""
