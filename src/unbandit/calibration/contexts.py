@@ -22,6 +22,13 @@ SHARED = ("linucb:alpha=1", "linucb:alpha=3", "lints:v=0.5")
 DISJOINT = ("linucb:alpha=1,disjoint=true", "lints:v=0.5,disjoint=true")
 FEATURES, ARMS, HORIZONS = (3, 5, 10), (5, 10), (300, 1_000)  # of shared models
 DISJOINT_SIZE = (3, 4, 1_000)  # features, arms and rounds of models with parameters for each arm
+OTHERS = (
+    ("lin-softmax:temperature=0.3", "lin-softmax:temperature=0.3"),
+    ("lin-epsilon-greedy:epsilon=0.1", "lin-epsilon-greedy:epsilon=0.1"),
+    ("linucb:alpha=1", "linucb:alpha=fit"),
+    ("lints:v=0.5", "lints:v=fit"),
+)
+"""The rule that plays and the one that reads, of other rules and of numbers that are fitted, for one size of logs."""
 RUNS, MISREAD_RUNS = 200, 100  # logs of every cell
 SECONDS = 4.0  # about, of one log of 1,000 rounds
 
@@ -60,7 +67,7 @@ class ContextCell(SeededCell):
     @property
     def misread(self) -> bool:
         """Return whether the reader assumes something wrong."""
-        return self.played != self.read or self.missing > 0
+        return self.missing > 0 or (self.played != self.read and "=fit" not in self.read)
 
     @property
     def reading(self) -> str:
@@ -200,6 +207,9 @@ class Contexts(Measure):
             places = [DISJOINT_SIZE] if text in DISJOINT else shared
             cells = tuple(ContextCell(text, text, *place, sizes.runs or RUNS) for place in places)
             yield text, ContextTrials(cells, sizes.seed, sizes.particles)
+        for played, read in OTHERS:
+            each = tuple(ContextCell(played, read, *MISREAD_SIZE[:2], t, sizes.runs or RUNS) for t in HORIZONS)
+            yield read, ContextTrials(each, sizes.seed, sizes.particles)
         cells = tuple(
             ContextCell(played, read, *MISREAD_SIZE, sizes.runs or MISREAD_RUNS, missing)
             for played, read, missing in MISREADINGS
@@ -214,13 +224,13 @@ class Contexts(Measure):
             cell, held = each.cell, each.coverage
             if not (cell.misread or cell.long):
                 size = cell.arms, cell.horizon, held.value, held.error, each.answered.held, __version__, cell.features
-                yield SimulatedCoverage(CONTEXTS, "coefficient", cell.played, "gaussian", *size)
+                yield SimulatedCoverage(CONTEXTS, "coefficient", cell.read, "gaussian", *size)
 
     def criteria(self, metrics: Sequence[ContextMetrics]) -> list[Criterion]:
         coverage, angles, errors, flags, long = (list[Score]() for _ in range(5))
         for each in metrics:
             cell = each.cell
-            place = cell.played, cell.size
+            place = cell.read, cell.size
             if cell.long:
                 near = judge(each.against_long, high=MOST_AGAINST_LONG)
                 long.append(Score(*place, each.against_long, times(each.against_long), near))

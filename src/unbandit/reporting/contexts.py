@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbandit.contexts.clouds import particles_for
-from unbandit.contexts.rule import LinearRule, parse_rule
+from unbandit.contexts.rule import LinearRule, linear_rule_or_family
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import Audience, Notice, python_option
 from unbandit.estimators.coverage import CONTEXTS, LEVEL, none_like, quote_coverage
 from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
@@ -193,11 +194,9 @@ def _assumptions(answer: ContextEstimate, log: ContextLog) -> dict[str, str]:
 def _in_simulations(answer: ContextEstimate, log: ContextLog) -> str:
     """Quote how often intervals held in simulations like this log, or say that there are none."""
     found = answer.posterior
-    rule = parse_rule(found.rule)
-    assert isinstance(rule, LinearRule)
+    rule = _example(found.rule)
     texts = {
         f"none with intervals of {share(found.level)}": found.level != LEVEL,
-        "none with numbers of the rule fitted": bool(found.fitted),
         "none with known rewards": log.rewards is not None,
         "none with such a prior or number of particles": found.prior != 1.0
         or found.particles != particles_for(rule.kind, found.rounds),
@@ -206,5 +205,12 @@ def _in_simulations(answer: ContextEstimate, log: ContextLog) -> str:
         return none_like(other)
     return quote_coverage(
         CONTEXTS, "coefficient", rule, found.sigma, len(log.arms), found.rounds,
-        features=len(log.feature_names), read=parse_rule,
+        features=len(log.feature_names), read=_example, fitted=[each.parameter for each in found.fitted],
     )  # fmt: skip
+
+
+def _example(text: str) -> LinearRule:
+    """Read a rule for logs with features; of one with a number to be fitted, an example."""
+    found = linear_rule_or_family(text)
+    example: LinearRule = found.example if isinstance(found, RuleFamily) else found
+    return example

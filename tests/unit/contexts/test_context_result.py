@@ -10,6 +10,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.contexts.check import check_notice
+from unbandit.contexts.clouds import particles_for
 from unbandit.contexts.posterior import most_probable
 from unbandit.contexts.result import (
     ContextEstimate,
@@ -20,9 +21,10 @@ from unbandit.contexts.result import (
     warnings_and_notes,
 )
 from unbandit.errors import Notice
-from unbandit.fit import Check
+from unbandit.estimators.coverage import SimulatedCoverage
+from unbandit.fit import Check, FittedNumber
 from unbandit.progress import Work
-from unbandit.reporting.contexts import _check, context_report, context_sentence
+from unbandit.reporting.contexts import _check, _in_simulations, context_report, context_sentence
 
 SIGMA = 0.5
 
@@ -307,3 +309,18 @@ def test_answers_about_other_coefficients_have_no_angle_between_them(estimated):
     assert angle_between(answer, answer) == pytest.approx(0, abs=1e-5)
     renamed = replace(answer.posterior, names=(("age", None),))
     assert angle_between(answer, replace(answer, posteriors={"1": renamed})) is None
+
+
+def test_a_report_says_how_often_intervals_held_also_where_a_number_is_fitted(estimated, monkeypatch):
+    log, answer = estimated(0.3)
+    fitted = FittedNumber("alpha", 1.0, 0.5, 2.0, "evidence of the choices")
+    particles = particles_for(ub.LinUCB().kind, log.rounds)
+    found = replace(answer.posterior, rule="linucb:alpha=fit", fitted=(fitted,), particles=particles)
+    answer = replace(answer, posteriors={"1": found})
+    assert "(none with alpha fitted)" in _in_simulations(answer, log)
+    size = (3, 9, 0.95, 0.01, 40, "0.7.0", 1)
+    rows = tuple(
+        SimulatedCoverage("contexts", "coefficient", text, "gaussian", *size) for text in ("linucb:alpha=1", found.rule)
+    )
+    monkeypatch.setattr("unbandit.estimators.coverage.shipped_coverages", lambda: rows)
+    assert "(linucb:alpha=fit, 1 feature, 3 arms, 9 rounds)" in _in_simulations(answer, log)
