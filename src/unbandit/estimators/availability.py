@@ -104,12 +104,12 @@ def read_available(
         places = np.concatenate(([0], np.cumsum(lengths)))
         part = Comparison.empty((rows.size, shape[1]), at_the_end=bool(result.at_the_end.size))
         shown, odd = np.full((rows.size, shape[1]), NOBODY), np.zeros((rows.size, 2), np.int64)
-        given = rule.parameters(horizon), assumed, method == "bracket", own, places, spans
+        how, rows_of = (rule.parameters(horizon), assumed, method == "bracket"), (own, places, spans)
+        filled = part.best, part.verdict, part.numbers
         if isinstance(rule, EliminationRule):
-            kernels.compare_available_elimination(*given, part.best, part.verdict, part.numbers, odd)
+            kernels.compare_available_elimination(*how, *rows_of, *filled, odd)
         else:
-            filled = part.best, part.verdict, part.numbers, part.at_the_end, shown
-            kernels.compare_available_index(*given[:3], rule.fixed_delay, *given[3:], *filled)
+            kernels.compare_available_index(*how, rule.fixed_delay, *rows_of, *filled, part.at_the_end, shown)
         result.put(rows, part)
         references[rows], broken[rows] = shown, odd
     return AvailableReading(result, references, broken)
