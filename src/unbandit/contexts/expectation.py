@@ -21,8 +21,11 @@ SETTLED = 1e-3  # deviations by which no expectation of a comparison moves any m
 FIRST_STEP, LATER_STEP, CAREFUL_STEP = 1.0, 0.8, 0.3  # share of the way to the moments of the cuts
 CAREFUL_AFTER = 15  # passes
 WIDE_SHARE = 0.6  # of the sites' precision that particles are drawn by: from too wide an approximation, not too narrow
-GREEDY_SHARE = 0.3  # the same where a choice may be a random one, whose tails are heavier
+GREEDY_SHARE = 0.05  # the same where a choice may be a random one: the sites then ask for too small coefficients
 ROUGH_PASSES = 15  # for evidence that is only compared
+EASY_PASSES, EASY = 5, 0.5
+"""First passes over greedy choices, as if at least so many were random ones: what the first choices seem to say must
+not make later ones, which contradict it, look random."""
 RELUCTANCE = 1.0  # nats by which choices must be more probable if rewards were rounded, so that this is assumed
 MOST_DIGITS = 6  # of rewards that may be rounded ones
 MOST_EVIDENCE = 1e-6  # of the log of a probability, with rounding; above it the passes diverged
@@ -254,6 +257,12 @@ def _approximate_chances(record: ChoiceRecord, path: LinearPath, kind: int, pass
         chances.noise[:] = np.concatenate(
             [(GUMBEL_VARIANCE * record.strength**2 * (np.eye(n) + 1)).ravel() for n in others]
         )
+    if kind == GREEDY and record.strength < EASY:
+        easy = kind, EASY
+        _settle(
+            record, path, sites, chances, EASY_PASSES,
+            lambda twist, step, means: refine_chances(path, sites, chances, twist, easy, step, means),
+        )  # fmt: skip
     return _settle(
         record, path, sites, chances, passes,
         lambda twist, step, means: refine_chances(path, sites, chances, twist, (kind, record.strength), step, means),

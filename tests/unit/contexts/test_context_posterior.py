@@ -360,6 +360,16 @@ def test_a_greedy_posterior_of_few_particles_says_that_it_is_not_to_be_trusted(l
     assert "few-particles" not in [notice.code for notice in other.notices]
 
 
+def test_first_choices_of_a_greedy_rule_do_not_make_later_ones_look_random():
+    generator = np.random.default_rng([17, 13])
+    contexts, theta = generator.normal(size=(300, 5, 5)) / np.sqrt(5), generator.normal(size=5)
+    rule = ub.LinEpsilonGreedy(epsilon=0.1)
+    log = rule.demonstrate(ub.ContextInstance(theta, sigma=0.5), contexts, seed=23, first_run=13)
+    record = _record(rule.design(log), rule)
+    found = approximate(record, path_of(record, sigma=0.5, prior=1.0))
+    assert np.sqrt(np.square(found.means[-1] - theta).mean()) < 0.3  # it was 1
+
+
 def test_clouds_of_choices_by_chance_have_fewer_particles():
     contexts, value = np.random.default_rng(5).normal(size=(30, 4, 2)), ub.ContextInstance([1.0, -0.5], sigma=0.5)
     rules = (ub.LinUCB(alpha=1), ub.LinTS(v=0.5), ub.LinSoftmax(temperature=0.1), ub.LinEpsilonGreedy(epsilon=0.1))
