@@ -142,7 +142,9 @@ def draw_shares(log: ActionLog, thing: str = "demonstration") -> ReportFigure | 
     total = log.pulls.sum(axis=0)
     first = int(total.argmax())
     shares = log.pulls[:, first] / log.lengths
-    drawn = min(len(log), plots.log.MOST_PANELS)
+    from unbandit.plots.log import MOST_PANELS
+
+    drawn = min(len(log), MOST_PANELS)
     fewer = "" if drawn == len(log) else f" {drawn:,} of {len(log):,} are drawn, evenly spread."
     return as_figure(
         lambda: plots.choice_shares(log),
