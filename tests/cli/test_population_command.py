@@ -46,6 +46,20 @@ def test_tables_of_the_population_and_of_participants(asked, tmp_path):
     assert "the spread of the population rests on its prior" in done.err
 
 
+def test_values_that_all_share(asked, unbandit, tmp_path):
+    done = asked("--values", "shared")
+    assert done.code == 0, done.err
+    assert "All participants share its mean." in done.out
+    assert "95% interval" in done.out
+    done = unbandit("report", "choices.txt", "--rule", "q-learning", "--population", "--values", "shared")
+    assert done.code == 0, done.err
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "All participants have the same bandit" in page
+    assert "best for a participant" not in page
+    done = unbandit("report", "choices.txt", "--rule", "q-learning", "--values", "shared")
+    assert (done.code, "expected with --rule and --population" in done.err) == (2, True)
+
+
 def test_json_and_a_table(asked, tmp_path):
     done = asked("--json", "-o", "table.csv")
     answer = json.loads(done.out)
@@ -58,7 +72,6 @@ def test_json_and_a_table(asked, tmp_path):
 @pytest.mark.parametrize(
     ("options", "rule", "code", "text"),
     [
-        (["--values", "shared"], "q-learning", 4, "share hidden values"),  # known rewards, as here, make no difference
         (["--values", "mine"], "q-learning", 2, '--values: expected one of own, shared; got "mine".'),
         ([], "uniform", 4, "no parameter that is known to differ"),
         ([], "ucb:alpha=0.25", 4, "chooses without chance"),

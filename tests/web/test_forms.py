@@ -522,3 +522,7 @@ def test_people_are_not_combined_and_each_their_own():
     with pytest.raises(FieldErrors) as refused:
         read_options({"population": "on", "pool": "on"})
     assert set(refused.value.errors) == {"population"}
+    assert read_options({"population": "on", "values": "on"}) == {"population": True, "values": "shared"}
+    with pytest.raises(FieldErrors) as refused:
+        read_options({"values": "on"})
+    assert set(refused.value.errors) == {"values"}

@@ -46,8 +46,8 @@ WITHOUT_A_LOG = {"What you know": "What to simulate", "Input": "What to simulate
 
 METAVARS = {
     "rule": "RULE", "prior": "PRIOR", "output": "FILE", "method": "METHOD", "scale": "known|unknown",
-    "reference": "ARM", "device": "DEVICE", "values": "own", "best_mean": "VALUE", "level": "SHARE", "kept": "SHARE",
-    "blank": "refuse|skip", "duplicates": "CHOICE", "draw": "every|needed", "keep": "rows|sums",
+    "reference": "ARM", "device": "DEVICE", "best_mean": "VALUE", "level": "SHARE", "kept": "SHARE",
+    "values": "own|shared", "blank": "refuse|skip", "duplicates": "CHOICE", "draw": "every|needed", "keep": "rows|sums",
     "truth": "FILE", "pdf": "FILE", "folder": "FOLDER", "host": "ADDRESS",
 }  # fmt: skip
 TYPES = {"int": "N", "float": "NUMBER", "str": "TEXT"}

@@ -396,9 +396,7 @@ def _odds(log_probability: float) -> str:
 def population(
     log: options.Log,
     rule: options.Rule,
-    values: str = Option(
-        "own", "--values", help="Whose values the arms have: each participant's own. No other choice yet."
-    ),
+    values: str = Option("own", "--values", help="The arms' values: each participant's own, or shared by all."),
     prior: options.Prior = None,
     sigma: options.Sigma = None,
     bernoulli: options.BernoulliRewards = False,
@@ -452,12 +450,14 @@ def population(
 
 def _arm_table(found: "Population") -> "Table":
     """Return the arms over all participants."""
-    headings = [("arm", TEXT), ("pulls", NUMBER), ("P(best)", NUMBER), ("mean", NUMBER), ("lowest to highest", WORD)]
+    ends = ("mean_low", "mean_high") if found.shared else ("mean_lowest", "mean_highest")
+    reach = f"{found.level * 100:g}% interval" if found.shared else "lowest to highest"
+    headings = [("arm", TEXT), ("pulls", NUMBER), ("P(best)", NUMBER), ("mean", NUMBER), (reach, WORD)]
     rows = []
     for row in found.arm_summary.head(printer.MOST_LINES).to_dicts():
         cells = ["-", "-", "-"]
         if row["mean"] is not None:
-            cells[1:] = [f"{row['mean']:.3g}", f"{row['mean_lowest']:.3g} to {row['mean_highest']:.3g}"]
+            cells[1:] = [f"{row['mean']:.3g}", f"{row[ends[0]]:.3g} to {row[ends[1]]:.3g}"]
         if row["probability_best"] is not None:
             cells[0] = f"{row['probability_best']:.2f}"
         rows.append((row["arm"], f"{row['pulls']:,}", *cells))
@@ -491,11 +491,13 @@ def _print_population(found: "Population") -> None:
     )
     out.print(f"Spread: {'; '.join(said)}.", soft_wrap=True)
     out.print(_arm_table(found))
-    out.print(
-        "P(best): how probable it is that the arm is a participant's best one, averaged over participants, as its mean "
-        "is. --json has the arms of each.",
-        soft_wrap=True,
+    said_of_best = (
+        "P(best): how probable it is that the arm is the best one. All participants share its mean."
+        if found.shared
+        else "P(best): how probable it is that the arm is a participant's best one, averaged over participants, as its "
+        "mean is. --json has the arms of each."
     )
+    out.print(said_of_best, soft_wrap=True)
     headings = [("participant", TEXT), ("rounds", NUMBER)]
     for each in found.parameters:
         headings += [(each.name, NUMBER), (ends, WORD), ("alone", NUMBER)]

@@ -27,7 +27,7 @@ NEEDS_A_RULE: dict[str, Any] = {
 }  # fmt: skip
 """Options of a report that need a rule, each with its default."""
 
-POPULATION_OPTIONS = ("prior", "sigma", "bernoulli", "horizon", "level", "particles", "seed")
+POPULATION_OPTIONS = ("values", "prior", "sigma", "bernoulli", "horizon", "level", "particles", "seed")
 NOT_OF_A_POPULATION: dict[str, Any] = {
     "method": None, "best_mean": None, "anchor": None, "scale": "known", "reference": None, "constant": None,
     "duplicates": None, "pool": False, "resamples": None, "starting_pulls": None, "kept": None, "windows": None,
@@ -68,6 +68,7 @@ def report(
     availability: options.Availability = None,
     windows: options.Windows = None,
     population: bool = Option(False, "--population", help="Many participants: report on all of them as a population."),
+    values: str = Option(None, "--values", help="With --population: the arms' values, own or shared by all."),
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
@@ -102,6 +103,9 @@ def report(
     from unbandit.reporting.provenance import read_log, without_folders
     from unbandit.reporting.truth import read_arm_names, read_truth
 
+    if values is not None and not (population and rule is not None):
+        text = f"expected with {option('rule')} and {option('population')}; leave it out."
+        raise ParameterError(text, parameter="values", value=values)
     if rule is None:
         _report_identification(context.params)
         return

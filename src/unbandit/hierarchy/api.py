@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings as python_warnings
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+from scipy.stats import norm
 
 from unbandit import checks
-from unbandit.demonstrators import RandomisedRule
+from unbandit.demonstrators import LearningSoftmax, RandomisedRule, Softmax
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, InferenceError, Notice, NotIdentifiable, option
@@ -18,17 +20,17 @@ from unbandit.estimators.arguments import as_log, check_numbers, horizons
 from unbandit.estimators.check import NOT_WANTED, wanted
 from unbandit.estimators.posterior import settled_prior
 from unbandit.fit import not_checked
-from unbandit.formatting import counted, listed
+from unbandit.formatting import counted, joined, listed
 from unbandit.hierarchy.check import check_population, said_of_population
-from unbandit.hierarchy.levels import Hierarchy, PopulationDraws
+from unbandit.hierarchy.levels import Hierarchy, PopulationDraws, States, Values
 from unbandit.hierarchy.likelihood import (
     PARTICLES,
     REACH,
     FreeParameter,
     Numbers,
     Participant,
+    Place,
     free_parameters,
-    node_grid,
     rule_of_people,
 )
 from unbandit.hierarchy.result import Population
@@ -37,9 +39,16 @@ from unbandit.inference import NormalPrior, Prior
 from unbandit.inference.draws import check_rewards
 from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian, Noise
+from unbandit.kernels.smc.cloud import ArmPrior, Belief, posterior_mean
 from unbandit.log import ActionLog
 
+Found = TypeVar("Found")
+
 PLACES, DRAWS_PER_PLACE = 8, 100  # of a participant's parameters at which the arms' means are drawn, and draws at each
+SHARED_PLACES, SIMULATED = 100, 8  # draws at which everybody is simulated who shares values, and simulations of each
+MORE_PLACES, NEEDLESS = 1.2, 20.0  # times as many places as without values, and nats that make one needless
+SHARED = (Softmax, LearningSoftmax)  # rules whose hidden values can be shared
+FEW = 8  # participants who show roughly where shared values lie
 FEW_PARTICIPANTS = 10  # below which the spread rests on its prior as much as on the participants
 CHANCE = 2.0  # nats by which choices must be more probable than random ones to say anything about parameters
 SILENT = 0.9  # share of the prior's deviation that is left where choices say next to nothing
@@ -78,7 +87,9 @@ def population(
         differ between participants: rate and temperature of `learning-softmax`, the temperature of `softmax`, epsilon
         of `epsilon-greedy`, sigma of `thompson`. `fit` in their place says the same: `learning-softmax:fit`.
     values
-        Whose the arms' values are: `own` values for each participant. `shared` ones are refused.
+        Whose the arms' values are: `own` values for each participant, or `shared` ones, the same for everybody. Where
+        they are hidden, that takes several times as long, and only `softmax` and `learning-softmax` with normal rewards
+        can do it.
     prior
         On every mean, as for `posterior`; by default wide, and around the rewards where the log holds some.
     sigma, bernoulli
@@ -98,7 +109,10 @@ def population(
     Raises
     ------
     NotIdentifiable
-        If there is one participant, no parameter that may differ, or no order of rounds; if values are shared.
+        If there is one participant, no parameter that may differ, or no order of rounds; if hidden values are shared
+        where that was not tried.
+    InferenceError
+        If no parameters explain somebody's choices, or how probable choices are given shared values cannot be read.
 
     Examples
     --------
@@ -114,7 +128,7 @@ def population(
     checks.one_of("values", values, ("own", "shared"))
     seed, workers = checks.seed(seed), checks.threads(threads)
     number = PARTICLES if particles is None else checks.whole("particles", particles)
-    _refuse(record, values)
+    _refuse(record)
     noise, warnings, notes = _noise(record, sigma, bernoulli)
     check_rewards(record, noise)
     if not isinstance(assumed, RandomisedRule):
@@ -129,28 +143,42 @@ def population(
     people = [
         Participant(record.select(at), assumed, free, belief, lengths[at], number, seed) for at in range(len(record))
     ]
-    tables = np.array(checks.in_parts("Reading participants", _table, [(each,) for each in people], workers))
-    draws = Hierarchy(tables, node_grid(free), free).draw(seed)
-    places = np.linspace(0, len(draws.people) - 1, PLACES).astype(np.intp)
-    tasks = [(each, draws.people[places, at]) for at, each in enumerate(people)]
-    values_at = checks.in_parts("Drawing values", _draw_values, tasks, workers)
+    shared, known = values == "shared", all(each.rewards_known for each in people)
+    if shared and not known:
+        _refuse_shared(assumed, noise)
+    hierarchy = Hierarchy(_in_parts("Reading participants", Participant.table, people, workers), free)
+    draws = _sharing(people, hierarchy, seed, workers) if shared and not known else hierarchy.draw(seed)
+    if shared and known:
+        draws = replace(draws, values=_given_rewards(record, belief, len(draws.people), seed))
+    number = SHARED_PLACES if shared else PLACES
+    places = np.linspace(0, len(draws.people) - 1, number).astype(np.intp)
+    if draws.values is not None:
+        together = np.repeat(draws.values[places, None], SIMULATED, axis=1)  # everybody is simulated with the same
+        values_at, drawn = [together] * len(people), [draws.values]
+    else:
+        tasks = [(each, draws.people[places, at]) for at, each in enumerate(people)]
+        values_at = checks.in_parts("Drawing values", _draw_values, tasks, workers)
+        drawn = [_known(each.reshape(-1, len(record.arms))) for each in values_at]
     fit = not_checked(NOT_WANTED)
     if wanted(check):
         fit = check_population(
-            people, tables, draws.people[places], values_at, draws.log_evidence, noise, seed, workers
-        )
-    drawn = [_known(each.reshape(-1, len(record.arms))) for each in values_at]
+            people, hierarchy, draws.people[places], values_at, draws.log_evidence, noise, seed, workers,
+            shared=shared and not known,
+        )  # fmt: skip
     tail = 0.5 - level / 2
     pulls = record.pulls
     means = np.array(
         [[np.quantile(each, tail, axis=0), each.mean(axis=0), np.quantile(each, 1 - tail, axis=0)] for each in drawn]
     )
-    means = np.where((pulls > 0)[:, :, None], np.moveaxis(means, 1, 2), np.nan)
-    best = np.array([_shares_of_best(each) for each in drawn])
-    known, common = all(each.rewards_known for each in people), _common(assumed, free)
+    if shared:
+        means = np.repeat(means, len(people), axis=0)
+    seen = np.broadcast_to(pulls.sum(axis=0), pulls.shape) if shared else pulls
+    means = np.where((seen > 0)[:, :, None], np.moveaxis(means, 1, 2), np.nan)
+    best = np.array([_shares_of_best(each) for each in drawn] * (len(people) if shared else 1))
+    common = _common(assumed, free)
     misfits, said = said_of_population(fit, common) if wanted(check) else ([], [])
     warnings = [*misfits, *warnings, *_doubts(draws, free, len(people))]
-    notes += said + _remarks(record, tables, draws, free, on_means, assumed.initial * len(record.arms))
+    notes += said + _remarks(record, hierarchy, draws, free, on_means, assumed.initial * len(record.arms))
     answer = Population(
         rule=common, participants=tuple(record.demonstrations), rounds=record.lengths,
         parameters=free, level=float(level),
@@ -162,22 +190,123 @@ def population(
     return answer
 
 
-def _table(person: Participant) -> Numbers:
-    try:
-        return person.table()
-    except InferenceError as error:
-        name = person.log.demonstrations[0]
-        raise InferenceError(
-            f'participant "{name}": {error.text}', round=error.round, remedy=error.remedy or "Check the rule."
-        ) from None
+def _in_parts(
+    stage: str, read: Callable[[Participant], Found], people: Sequence[Participant], workers: int
+) -> list[Found]:
+    """Read every participant; a refusal names the one that it is about."""
+
+    def own(person: Participant) -> Found:
+        try:
+            return read(person)
+        except InferenceError as error:
+            name = person.log.demonstrations[0]
+            raise InferenceError(
+                f'participant "{name}": {error.text}', round=error.round, remedy=error.remedy or "Check the rule."
+            ) from None
+
+    return checks.in_parts(stage, own, [(each,) for each in people], workers)
+
+
+def _sharing(people: Sequence[Participant], alone: Hierarchy, seed: int, workers: int) -> PopulationDraws:
+    """Draw populations, participants and the values that they share.
+
+    Coordinates of the values are the means, or contrasts of them if no probability depends on what they have in common.
+    """
+    prior, rewards = people[0].belief, [known_rewards(each.log) for each in people]
+    total = np.sum(rewards, axis=0)
+    arms, generator = prior.first.size, np.random.default_rng([seed, 12])
+    levels = people[0].rule.shifts and not total[1].any()
+    basis = np.linalg.qr(np.ones((arms, 1)), mode="complete")[0][:, 1:] if levels else np.eye(arms)
+    deviation = np.sqrt(prior.second[: basis.shape[1]])
+
+    def log_prior(places: Numbers) -> Numbers:
+        return np.asarray(norm.logpdf(places, 0.0, deviation).sum(axis=1))
+
+    def certain(place: Numbers) -> Belief:
+        return prior._replace(first=prior.first + basis @ place, second=np.zeros(arms))
+
+    def read_with(
+        asked: Sequence[int], kept: list[tuple[Numbers, Hierarchy, States]], *, settled: bool
+    ) -> Callable[[Numbers], Numbers]:
+        readers, lattices = [people[at] for at in asked], list[list[Place] | None]()
+
+        def evidence(places: Numbers) -> Numbers:
+            if not lattices:
+                middle = certain(np.median(places, axis=0))
+                looked = [(replace(each, belief=middle), settled) for each in readers]
+                lattices.extend(checks.in_parts("Reading participants", _lattice, looked, workers))
+            found = []
+            for place in places:
+                belief = certain(place)
+                tasks = [(replace(each, belief=belief), at) for each, at in zip(readers, lattices, strict=True)]
+                tables = checks.in_parts("Reading participants", Participant.table, tasks, workers)
+                hierarchy = Hierarchy(tables, people[0].parameters)
+                states = hierarchy.populations(generator, kept[-1][2] if kept else None)
+                kept.append((place, hierarchy, states))
+                found.append(hierarchy.evidence_of(states) + sum(log_known(belief, *rewards[at]) for at in asked))
+            return np.array(found)
+
+        return evidence
+
+    kept: list[tuple[Numbers, Hierarchy, States]] = []
+    few = np.unique(np.linspace(0, len(people) - 1, min(FEW, len(people))).round().astype(int)).tolist()
+    values = Values(read_with(range(len(people)), kept, settled=True), log_prior, np.zeros(deviation.size), deviation)
+    found = values.settle(generator, read_with(few, [], settled=False))
+    means = prior.first + found.drawn @ basis.T
+    if levels:
+        means = means + np.sqrt(prior.second[0] / arms) * generator.standard_normal((len(means), 1))
+    states, together = values.spread_over(found.drawn, kept, generator)
+    d = len(people[0].parameters)
+    evidence = found.log_mass - log_known(prior, *total)
+    return PopulationDraws(
+        states[:, :d], np.exp(states[:, d:]), together, alone.alone(len(states), generator), found.effective_size,
+        evidence, means,
+    )  # fmt: skip
+
+
+def known_rewards(log: ActionLog) -> tuple[Numbers, Numbers]:
+    """Return sum and number of each arm's known rewards."""
+    sums, counts = np.zeros(len(log.arms)), np.zeros(len(log.arms))
+    if log.rewards is not None and log.actions is not None:
+        known = ~np.isnan(log.rewards)
+        np.add.at(counts, log.actions[known], 1.0)
+        np.add.at(sums, log.actions[known], log.rewards[known])
+    return sums, counts
+
+
+def log_known(belief: Belief, sums: Numbers, counts: Numbers) -> float:
+    """Return the log density of known normal rewards, but for a term that is the same for all beliefs."""
+    noise, off = belief.sigma**2, sums - counts * belief.first
+    wider = noise + counts * belief.second
+    gained = 0.5 * belief.second * off**2 / (noise * wider) - 0.5 * np.log(wider / noise)
+    return float((gained + (belief.first * sums - 0.5 * counts * belief.first**2) / noise).sum())
+
+
+def _lattice(person: Participant, settled: bool) -> list[Place] | None:
+    """Return the places that show a participant's function for all values near these, so that it has no jumps."""
+    if not settled:
+        return None
+    known = person.lattice(MORE_PLACES)
+    least = max(known.values()) - NEEDLESS
+    return [place for place, value in known.items() if value > least]
+
+
+def _given_rewards(record: ActionLog, prior: Belief, number: int, seed: int) -> Numbers:
+    """Draw values that everybody shares, where all rewards are known: (draws, arms)."""
+    sums, counts = known_rewards(record)
+    generator = np.random.default_rng([seed, 12])
+    if prior.bernoulli:
+        return generator.beta(prior.first + sums, prior.second + counts - sums, (number, sums.size))
+    mean, variance = posterior_mean(ArmPrior(prior.first, prior.second, prior.sigma), counts, sums)
+    return np.asarray(mean + np.sqrt(variance) * generator.standard_normal((number, sums.size)))
 
 
 def _draw_values(person: Participant, places: Numbers) -> Numbers:
     return person.draw_values(places, DRAWS_PER_PLACE)
 
 
-def _refuse(record: ActionLog, values: str) -> None:
-    """Refuse a log that shows no population, and values that cannot be shared."""
+def _refuse(record: ActionLog) -> None:
+    """Refuse a log that shows no population."""
     if not record.ordered:
         raise NotIdentifiable("The log holds pull counts without their order, and parameters need the order.")
     if len(record) < 2:
@@ -185,13 +314,18 @@ def _refuse(record: ActionLog, values: str) -> None:
             "The log has one participant, and one shows no population.",
             remedy=f"Name the column of participants with {option('columns', {'demonstration': 'NAME'})}.",
         )
-    if values == "shared":
-        raise NotIdentifiable(
-            "The parameters of participants who share hidden values of the arms cannot be estimated yet: intervals "
-            "that were tried were short and wrong.",
-            remedy=f"Leave {option('values')} out. Where the log holds every reward, parameters are the same either "
-            "way.",
-        )
+
+
+def _refuse_shared(rule: RandomisedRule, noise: Noise) -> None:
+    """Refuse hidden values that participants share where nobody has measured how often intervals hold."""
+    if isinstance(noise, Gaussian) and type(rule) in SHARED:
+        return
+    what, tried = rule.name if isinstance(noise, Gaussian) else "rewards of 0 and 1", [each.name for each in SHARED]
+    raise NotIdentifiable(
+        f"{what}: hidden values that participants share are estimated for {joined(tried)} with normal rewards alone; "
+        "elsewhere nobody has measured how often the intervals hold.",
+        remedy=f"Leave {option('values')} out. Where the log holds every reward, values can be shared.",
+    )
 
 
 def _noise(record: ActionLog, sigma: float | None, bernoulli: bool) -> tuple[Noise, list[Notice], list[Notice]]:
@@ -272,13 +406,13 @@ def _doubts(draws: PopulationDraws, free: Sequence[FreeParameter], people: int) 
 
 
 def _remarks(
-    record: ActionLog, tables: Numbers, draws: PopulationDraws, free: Sequence[FreeParameter], prior: Prior,
+    record: ActionLog, hierarchy: Hierarchy, draws: PopulationDraws, free: Sequence[FreeParameter], prior: Prior,
     opening: int,
 ) -> list[Notice]:  # fmt: skip
     """Return what is worth knowing."""
     found = []
     decided = np.maximum(record.lengths - opening, 0)
-    gained = tables.reshape(len(tables), -1).max(axis=1) + decided * np.log(len(record.arms))
+    gained = hierarchy.largest + decided * np.log(len(record.arms))
     random = [record.demonstrations[at] for at in np.flatnonzero(gained < CHANCE).tolist()]
     if random:
         text = (
@@ -295,6 +429,7 @@ def _remarks(
             "parameters: what is shown for them is the population's."
         )
         found.append(Notice("population-alone", text, count=len(names)))
-    text = f"Every participant has a bandit of their own; the prior on every mean is {prior}."
+    whose = "Every participant has a bandit of their own" if draws.values is None else "All participants share a bandit"
+    text = f"{whose}; the prior on every mean is {prior}."
     found.append(Notice("prior", text + f" Change it with {option('prior')}."))
     return found

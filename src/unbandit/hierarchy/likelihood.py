@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -23,13 +24,15 @@ from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.formatting import joined
-from unbandit.inference.clouds import FilterResult, LookAhead, one_look_ahead, run_filters
+from unbandit.inference.clouds import FilterResult, LookAhead, one_look_ahead, readings_of, run_filters
 from unbandit.inference.draws import draw_means
 from unbandit.inference.filter import CloudCollapsed, log_mean
+from unbandit.inference.steps import Reading
 from unbandit.kernels.smc.cloud import Belief
 from unbandit.log import ActionLog
 
 Numbers = NDArray[np.float64]
+Place = tuple[int, ...]  # of a node along each parameter
 
 FREE: Mapping[type[RandomisedRule], tuple[str, ...]] = {
     LearningSoftmax: ("rate", "temperature"),
@@ -47,7 +50,7 @@ USUAL = {
 PARTICLES = 40  # of a cloud, for the probability of a participant's choices
 CLOUDS, AGREE = 3, 0.5  # clouds for each, and the nats within which they must agree
 MORE = (1, 5, 20)  # times as many particles, until they do
-FAR = 8.0  # nats below the largest value so far at which they need not
+FAR, LESS = 8.0, 4.0  # nats below the largest value so far at which they need not, and where half as much will do
 
 COARSE = {1: 7, 2: 4}  # points of the first lattice along each parameter, by the number of parameters
 LEVELS = {1: 3, 2: 4}  # times that its spacing is halved, at most
@@ -169,20 +172,30 @@ class Participant:
         Where all rewards are known it is exact, since all particles are the same: one is enough. Otherwise all clouds
         must agree, with ever more particles, unless it is clearly less than `least`.
         """
-        rule, found = self.rule_at(coordinates), np.array([-math.inf])
+        found = self._settled(coordinates, least)
+        return np.array([-math.inf]) if found is None else found.evidences
+
+    def _settled(self, coordinates: Sequence[float], least: float) -> FilterResult | None:
+        """Send clouds through the choices until they agree; None if all collapse."""
+        rule, found = self.rule_at(coordinates), None
+        look = self._look(rule)
         for times in (1,) if self.rewards_known else MORE:
             try:
-                found = self._filtered(rule, 1 if self.rewards_known else times * self.particles).evidences
+                found = self._filtered(rule, 1 if self.rewards_known else times * self.particles, look)
             except CloudCollapsed:
                 continue
-            if np.ptp(found) < AGREE or float(found.max()) < least:
+            look = found.look_ahead
+            below = max(least + FAR - float(np.median(found.evidences)), 0.0)
+            agree = AGREE * (1 + below / LESS)
+            if np.ptp(found.evidences) < agree or float(found.evidences.max()) < least:
                 break
         return found
 
     def rough_log_probability(self, coordinates: Sequence[float]) -> float:
         """Return about the same by one pass, which may fall short; minus infinity if no particle explains them."""
         with suppress(InferenceError):
-            evidences = self._filtered(self.rule_at(coordinates), 1 if self.rewards_known else self.particles).evidences
+            rule, number = self.rule_at(coordinates), 1 if self.rewards_known else self.particles
+            evidences = self._filtered(rule, number, self._look(rule)).evidences
             if (finite := evidences[np.isfinite(evidences)]).size:
                 return log_mean(finite)[0] + math.log(finite.size / evidences.size)
         return -math.inf
@@ -196,7 +209,8 @@ class Participant:
         drawn = np.full((len(coordinates), rows, len(self.log.arms)), np.nan)
         for at, place in enumerate(coordinates):
             with suppress(CloudCollapsed):
-                passes = self._filtered(self.rule_at(place.tolist()), self.particles).passes
+                rule = self.rule_at(place.tolist())
+                passes = self._filtered(rule, self.particles, self._look(rule)).passes
                 share = -(-rows // len(passes))  # more from each where some collapsed
                 drawn[at] = np.concatenate(
                     [
@@ -206,28 +220,57 @@ class Participant:
                 )[:rows]
         return drawn
 
-    def _filtered(self, rule: RandomisedRule, particles: int) -> FilterResult:
+    def _look(self, rule: RandomisedRule) -> LookAhead | None:
+        """Return how clouds look at all choices; it serves clouds of any size."""
+        if self.rewards_known:
+            return STRAIGHT
+        return one_look_ahead(self.log, rule, self.belief, [self.horizon], self.seed, readings=self._readings)
+
+    def _filtered(self, rule: RandomisedRule, particles: int, look: LookAhead | None) -> FilterResult:
         """Send clouds through the choices; one where nothing is hidden."""
-        horizons, clouds = [self.horizon], 1 if self.rewards_known else CLOUDS
-        look = one_look_ahead(self.log, rule, self.belief, horizons, self.seed) if not self.rewards_known else STRAIGHT
+        clouds = 1 if self.rewards_known else CLOUDS
         return run_filters(
-            self.log, rule, self.belief, horizons, particles, clouds, self.seed, 1, keep_paths=False, tolerant=True,
-            look_ahead=look,
+            self.log, rule, self.belief, [self.horizon], particles, clouds, self.seed, 1,
+            keep_paths=False, tolerant=True, look_ahead=look, readings=self._readings,
         )  # fmt: skip
+
+    @cached_property
+    def _readings(self) -> list[Reading]:
+        """Return the choices as filters read them, whatever the free parameters."""
+        return readings_of(self.log, self.rule.for_arms(len(self.log.arms)), [self.horizon])
 
     @property
     def rewards_known(self) -> bool:
         """Return whether every reward is in the log."""
         return self.log.rewards is not None and not np.isnan(self.log.rewards).any()
 
-    def table(self) -> Numbers:
-        """Return the logarithm of the probability of the choices at every node of the grid."""
-        more = EXACT if self.rewards_known else 1
-        return tabulate(self.log_probability, node_grid(self.parameters), more * ENOUGH[len(self.parameters)])
+    def table(self, places: Sequence[Place] | None = None) -> Numbers:
+        """Return the logarithm of the probability of the choices at every node of the grid.
+
+        It is evaluated at certain nodes, which are chosen where the probability is large if they are not given.
+        """
+        known = self.lattice() if places is None else self._evaluated(places)
+        return tabulate(known, node_grid(self.parameters))
+
+    def lattice(self, more: float = 1.0) -> dict[Place, float]:
+        """Return the logarithm of the probability at nodes that show it well: so many times as many as usual."""
+        more = more * EXACT if self.rewards_known else more
+        return explored(self.log_probability, node_grid(self.parameters), more * ENOUGH[len(self.parameters)])
+
+    def _evaluated(self, places: Sequence[Place]) -> dict[Place, float]:
+        nodes, known = node_grid(self.parameters), dict[Place, float]()
+        for place in places:
+            least = max(known.values(), default=-math.inf) - FAR
+            known[place] = self.log_probability([float(nodes[axis][at]) for axis, at in enumerate(place)], least)
+        if max(known.values()) == -math.inf:
+            raise InferenceError("no particle explains the choices, whatever the parameters.")
+        return known
 
 
-def tabulate(function: Callable[[Sequence[float], float], float], nodes: Sequence[Numbers], enough: int) -> Numbers:
-    """Return a smooth function of one or two coordinates at all nodes, from evaluations at some of them.
+def explored(
+    function: Callable[[Sequence[float], float], float], nodes: Sequence[Numbers], enough: float
+) -> dict[Place, float]:
+    """Evaluate a smooth function of one or two coordinates at some nodes, which show it where it is large.
 
     `function` takes a place, and a value below which it need not be precise. The lattice is refined until so many of
     its points as are `enough` have nearly the largest value.
@@ -257,11 +300,14 @@ def tabulate(function: Callable[[Sequence[float], float], float], nodes: Sequenc
         within = NEARER if level else NEAR
         while around := _neighbours(_near(known, step, within), step, shape) - known.keys():
             evaluate(sorted(around))
+    return known
+
+
+def tabulate(known: Mapping[Place, float], nodes: Sequence[Numbers]) -> Numbers:
+    """Return a smooth function at all nodes, from its values at some of them."""
+    d, shape = len(nodes), tuple(each.size for each in nodes)
     grid = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1)
     return _smooth(known, grid.reshape(-1, d), 2 ** LEVELS[d]).reshape(shape)
-
-
-Place = tuple[int, ...]  # of a node along each parameter
 
 
 def _near(known: Mapping[Place, float], spacing: int, within: float) -> list[Place]:

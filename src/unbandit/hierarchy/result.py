@@ -90,7 +90,7 @@ class Population(Finding):
         The arms' names, and how often each participant chose each: (participants, arms).
     means
         The arms' means, for each participant: (participants, arms, 3), the ends of an interval and the expectation
-        between them; NaN where an arm was never chosen.
+        between them; NaN where an arm was never chosen. The same for everybody, where they are shared.
     probability_best
         That each arm is the best one of a participant: (participants, arms).
     check
@@ -173,9 +173,17 @@ class Population(Finding):
             tables.append(pl.DataFrame(columns))
         return pl.concat(tables)
 
+    @property
+    def shared(self) -> bool:
+        """Return whether all participants share the arms' values."""
+        return self.draws.values is not None
+
     @cached_property
     def values(self) -> polars.DataFrame:
-        """Return a table with a row for each participant and arm: what the arm was worth to that participant."""
+        """Return a table with a row for each participant and arm: what the arm was worth to that participant.
+
+        Where values are shared, all participants have the same, and differ in pulls alone.
+        """
         import polars as pl
 
         people, arms = self.pulls.shape
@@ -193,10 +201,15 @@ class Population(Finding):
 
         `probability_best` is how probable it is that the arm is a participant's best one, averaged over participants.
         The mean is averaged likewise over those who pulled the arm; `mean_lowest` and `mean_highest` are theirs.
+        Where values are shared, there is one of each, and `mean_low` and `mean_high` are the ends of its interval.
         """
         import polars as pl
 
         mean = pl.col("mean")
+        if self.shared:
+            once = [pl.col(name).first() for name in ("probability_best", "mean", "mean_low", "mean_high")]
+            table = self.values.group_by("arm", maintain_order=True).agg(pl.col("pulls").sum(), *once)
+            return table.sort("probability_best", descending=True, nulls_last=True, maintain_order=True)
         table = self.values.group_by("arm", maintain_order=True).agg(
             pl.col("pulls").sum(), pl.col("probability_best").mean(), mean.mean(), mean.min().alias("mean_lowest"),
             mean.max().alias("mean_highest"),
@@ -220,7 +233,7 @@ class Population(Finding):
             "sigma": self.noise.sigma if isinstance(self.noise, Gaussian) else None,
             "prior": str(self.prior),
             "seed": self.seed,
-            "values": "own",
+            "values": "shared" if self.shared else "own",
             "rewards_known": self.rewards_known,
             "effective_size": json_number(self.draws.effective_size),
             "check": self.check.to_dict(),
@@ -234,6 +247,8 @@ class Population(Finding):
     def to_json(self) -> str:
         """Return the answer as JSON text, with all draws, from which `from_json` makes it again."""
         draws = {name: getattr(self.draws, name).tolist() for name in DRAWN}
+        if self.draws.values is not None:
+            draws["values"] = self.draws.values.tolist()
         about = {"units": [each.unit for each in self.parameters], "log_evidence": json_number(self.draws.log_evidence)}
         return with_draws(self.to_dict(), **about, draws=draws)
 
@@ -242,7 +257,7 @@ class Population(Finding):
     def from_json(cls, text: str | bytes) -> Population:
         """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no draws."""
         said = read_whole(text, SCHEMA, "draws", "Population")
-        people, draws = said["participants"], {name: np.array(said["draws"][name], np.float64) for name in DRAWN}
+        people, draws = said["participants"], {name: np.array(each) for name, each in said["draws"].items()}
         size, evidence = (read_number(said[name]) for name in ("effective_size", "log_evidence"))
 
         def by_arm(name: str) -> Numbers:

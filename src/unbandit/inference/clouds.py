@@ -30,8 +30,15 @@ from unbandit.inference.lookahead import (
     reward_paths,
     suits_angles,
 )
-from unbandit.inference.steps import number_of_steps, opening_chance, reading_of, work_of
-from unbandit.inference.twist import TwistedLog, can_twist, laplace_evidence, predict_log, twist_log
+from unbandit.inference.steps import Reading, number_of_steps, opening_chance, reading_of, work_of
+from unbandit.inference.twist import (
+    TwistedLog,
+    averaged_twist,
+    can_twist,
+    laplace_evidence,
+    predict_log,
+    twist_log,
+)
 from unbandit.kernels.compile import Numbers
 from unbandit.kernels.smc.cloud import Belief, Steps
 from unbandit.log import ActionLog
@@ -174,17 +181,26 @@ def particles_for(*steps: int) -> int:
     return int(min(max(work, FEWEST_PARTICLES), MOST_PARTICLES))
 
 
+def readings_of(
+    log: ActionLog, rule: Demonstrator, horizons: Sequence[int], there: Availability | None = None
+) -> list[Reading]:
+    """Return all demonstrations as filters of a rule read them."""
+    return [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
+
+
 def run_filters(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], particles: int | None, clouds: int,
     seed: int, threads: int | None, *, keep_paths: bool = True, tolerant: bool = False, relaxing: bool = False,
     look_ahead: LookAhead | None = None, there: Availability | None = None, first: int = 0,
+    readings: Sequence[Reading] | None = None,
 ) -> FilterResult:  # fmt: skip
     """Send clouds through all demonstrations of a log, one after the other, as of one instance.
 
     If `tolerant`, one cloud that explains the record is enough; `relaxing` keeps clouds of an index
     rule even if no particle explains a round exactly: such particles were kept with a penalty.
     `look_ahead` is that of another run over the same log; otherwise small clouds choose it. `there` says which arms
-    could be pulled when. Clouds are numbered from `first`: others draw other numbers.
+    could be pulled when. Clouds are numbered from `first`: others draw other numbers. `readings` are those of
+    `readings_of`, if they are there already.
 
     Raises
     ------
@@ -194,7 +210,7 @@ def run_filters(
     """
     rule = rule.for_arms(len(log.arms))
     there = None if there is None else there.within(int(log.lengths.max()))
-    readings = [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
+    readings = readings or readings_of(log, rule, horizons, there)
     number = particles or particles_for(*map(work_of, readings))
     if particles is None and isinstance(rule, EliminationRule):  # resampling forgets arms that went
         most = min(MOST_PARTICLES, ELIMINATION_WORK // max(1, sum(map(work_of, readings))))
@@ -327,17 +343,17 @@ def _towards(
 
 def one_look_ahead(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int,
-    there: Availability | None = None,
+    there: Availability | None = None, readings: Sequence[Reading] | None = None,
 ) -> LookAhead | None:  # fmt: skip
     """Return a look at the whole log by the approximation that is mostly best, untried; None where there is none.
 
     For a single cloud of an evidence that is wanted quickly and may be less precise. Rounds are not predicted.
     """
-    task, steps = _whole_log(log, rule, belief, horizons, seed, there)
+    task, steps = _whole_log(log, rule, belief, horizons, seed, there, readings)
     if task is None or not isinstance(task.rule, RandomisedRule):
         return None
     normal, beliefs, read, known = _as_normal(task, task.rule, steps)
-    last = twist_log(normal, beliefs, read, max(horizons), known, seed)[-1]
+    last = averaged_twist(normal, beliefs, read, max(horizons), known, seed)
     return LookAhead(tuple(_towards(task, task.rule, steps, [last])))
 
 
@@ -354,14 +370,14 @@ def evidence_without_clouds(
 
 def _whole_log(
     log: ActionLog, rule: Demonstrator, belief: Belief, horizons: Sequence[int], seed: int,
-    there: Availability | None = None,
+    there: Availability | None = None, readings: Sequence[Reading] | None = None,
 ) -> tuple[CloudFilter | None, list[Steps]]:  # fmt: skip
     """Return a filter that can look at the whole log, and what it reads; None where it cannot."""
     rule = rule.for_arms(len(log.arms))
     if not isinstance(rule, RandomisedRule):
         return None, []
     there = None if there is None else there.within(int(log.lengths.max()))
-    readings = [reading_of(log, which, rule, horizon, there) for which, horizon in enumerate(horizons)]
+    readings = readings or readings_of(log, rule, horizons, there)
     steps = [reading for reading in readings if isinstance(reading, Steps)]
     task = CloudFilter(log, rule, belief, tuple(horizons), tuple(readings), 1, seed, keep_paths=False, there=there)
     return (task if can_twist(rule, steps, len(log.arms), betas=_has_angles(task)) else None), steps

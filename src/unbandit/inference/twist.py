@@ -78,12 +78,16 @@ def twist_log(
     `known` has sums and counts of the rewards that are known.
     """
     fit = _climbed(rule, belief, readings, horizon, known)
-    firsts = firsts_of(readings)
-    twists = [fit.twisted(share, firsts) for share in MODE_SHARES]
-    generator = np.random.default_rng([seed, 4])
-    for _ in range(AVERAGES):
-        fit.average(generator)
-    return [*twists, fit.twisted(AVERAGE_SHARE, firsts)]
+    twists = [fit.twisted(share, firsts_of(readings)) for share in MODE_SHARES]
+    return [*twists, fit.averaged(seed, firsts_of(readings))]
+
+
+def averaged_twist(
+    rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], horizon: int, known: tuple[Numbers, Numbers],
+    seed: int,
+) -> TwistedLog:  # fmt: skip
+    """Return the last of these approximations alone, which is mostly best."""
+    return _climbed(rule, belief, readings, horizon, known).averaged(seed, firsts_of(readings))
 
 
 def laplace_evidence(
@@ -225,6 +229,13 @@ class _Fit:
         sites, twist = Sites(centre, slope, share * self.sites.bend), Twist(*(each.copy() for each in self.twist))
         start = solve_twist(self.transitions, sites, twist, UNRECORDED)
         return TwistedLog(self.transitions, sites, twist, start, firsts)
+
+    def averaged(self, seed: int, firsts: tuple[int, ...]) -> TwistedLog:
+        """Return the approximation by sites that are averaged over the one before."""
+        generator = np.random.default_rng([seed, 4])
+        for _ in range(AVERAGES):
+            self.average(generator)
+        return self.twisted(AVERAGE_SHARE, firsts)
 
     def integral(self) -> float:
         """Return the log of what the actions' probability, expanded at the path that the sites imply, integrates to."""

@@ -43,6 +43,7 @@ WORDS = {
     "pooled": "A participant's value, given that participant's choices and the population that all participants show.",
     "best for a participant": "How probable it is that the arm is a participant's best one, averaged over them. "
     "Every participant has values of their own, so the arm may be best for some and not for others.",
+    "best arm": "How probable it is that the arm is the best one. All participants share the arms' values.",
     "alone": "What the choices of that participant say without the others.",
     "shrinkage": "By how much, on average, pooled values are nearer to the centre than those alone. Near 100% what is "
     "shown for a participant is the population, near 0% it is the participant's own.",
@@ -111,7 +112,7 @@ def population_report(
         fit=fit_section(found, ON_AVERAGE),
         pictures=[_forest(found), *_shares(record, short=short)], names=[each.name for each in found.parameters],
         participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
-        words=BASICS | WORDS, assumptions=_assumptions(found, shown_in),
+        words=BASICS | _words(found), shared=found.shared, assumptions=_assumptions(found, shown_in),
         command=command or composed, in_python=in_python, source=source, seed=found.seed,
     )  # fmt: skip
     say("Done", 1.0)
@@ -130,17 +131,25 @@ def population_sentence(found: Population) -> str:
     if first["probability_best"] is None:
         return said
     chance = share(first["probability_best"], 2)
-    return f'{said} Averaged over participants, arm "{shown(first["arm"])}" is the best with a probability of {chance}.'
+    averaged = "Arm" if found.shared else "Averaged over participants, arm"
+    return f'{said} {averaged} "{shown(first["arm"])}" is the best with a probability of {chance}.'
+
+
+def _words(found: Population) -> dict[str, str]:
+    """Return the words that are explained."""
+    left_out = "best for a participant" if found.shared else "best arm"
+    return {word: text for word, text in WORDS.items() if word != left_out}
 
 
 def _arm_rows(found: Population, factor: float) -> list[dict[str, str]]:
     """Return a row for each arm, with values times a factor."""
-    values = pl.col("mean", "mean_lowest", "mean_highest")
+    lowest, highest = ("mean_low", "mean_high") if found.shared else ("mean_lowest", "mean_highest")
+    values = pl.col("mean", lowest, highest)
     rows, arms = [], found.arm_summary.head(MOST_ARMS).with_columns(values * factor).to_dicts()
-    write = same_decimals(row[name] for row in arms for name in ("mean", "mean_lowest", "mean_highest"))
+    write = same_decimals(row[name] for row in arms for name in ("mean", lowest, highest))
     for row in arms:
         mean, best = row["mean"], row["probability_best"]
-        ends = "–" if mean is None else interval(row["mean_lowest"], row["mean_highest"], write)
+        ends = "–" if mean is None else interval(row[lowest], row[highest], write)
         rows.append(
             {
                 "arm": shown(row["arm"]), "pulls": f"{row['pulls']:,}", "best": "–" if best is None else share(best, 2),
@@ -223,6 +232,8 @@ def _assumptions(found: Population, unit: Unit | None) -> dict[str, str]:
     return {
         "rule": f"Every participant chose by {short_numbers(found.rule)}; only {free} differ.",
         "population": "Parameters are draws from a normal population on their scales, independent of each other.",
-        "bandits": "Every participant has a bandit with values of their own, which do not change.",
+        "bandits": "All participants have the same bandit, whose values do not change."
+        if found.shared
+        else "Every participant has a bandit with values of their own, which do not change.",
         "rewards": f"Noise of a reward: {noise}; prior on every arm's mean: {found.prior}.",
     }

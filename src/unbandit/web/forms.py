@@ -51,7 +51,7 @@ def _fields(entries: list[dict[str, Any]]) -> tuple[Field, ...]:
 
 
 _TEXTS = tomllib.loads(resources.files("unbandit.web").joinpath("templates", "fields.toml").read_text("utf-8"))
-KNOWN, MORE, (POOL, PEOPLE) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool"))
+KNOWN, MORE, (POOL, PEOPLE, SAME_ARMS) = (_fields(_TEXTS[name]) for name in ("known", "more", "pool"))
 ARMS, DUPLICATES, BLANK = _fields(_TEXTS["arms"])
 (SHEET,) = _fields(_TEXTS["sheet"])
 DATASET, OWN, RUN = (_fields(_TEXTS[name]) for name in ("dataset", "own", "run"))
@@ -83,7 +83,7 @@ def page_option(name: str, value: Any = None) -> str:
         return f'that sheet in the field "{SHEET.label}"'
     if name == "rule" and isinstance(value, str) and value.endswith((":fit", ",fit")):
         return '"fit" in the fields of the rule'
-    labels = {field.name: field.label for field in (*KNOWN, POOL, PEOPLE, *MORE)}
+    labels = {field.name: field.label for field in (*KNOWN, POOL, PEOPLE, SAME_ARMS, *MORE)}
     labels |= {
         "features": FEATURES.label, "arms": ARMS.label, "duplicates": DUPLICATES.label, "blank": BLANK.label,
         "anchor": labels["anchor.arm"],
@@ -104,9 +104,13 @@ def _in_field(label: str, value: str | None) -> str:
 
 def read_options(form: Mapping[str, str]) -> dict[str, Any]:
     """Return what is known besides the log, as options of `estimate`, without those left blank."""
-    given, errors = read_fields((*KNOWN, POOL, PEOPLE, *MORE), form)
+    given, errors = read_fields((*KNOWN, POOL, PEOPLE, SAME_ARMS, *MORE), form)
     if given.get("pool") and given.get("population"):
         errors["population"] = f'Expected without "{POOL.label}": people with numbers of their own are not combined.'
+    if given.pop("values", False):
+        given["values"] = "shared"
+        if not given.get("population"):
+            errors["values"] = f'Expected with "{PEOPLE.label}"; otherwise leave it open.'
     arm, value = given.pop("anchor.arm", None), given.pop("anchor.value", None)
     if arm is not None and value is None and "anchor.value" not in errors:
         errors["anchor.value"] = f"Expected the value of the arm {quote(arm)}; got none."

@@ -52,7 +52,7 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -
     columns = _column_fields(seen)
     columns += (forms.CONTEXTS,) if columns and seen.columns else ()
     several = any(role == "demonstration" for role, _ in seen.roles)
-    known = forms.KNOWN + ((forms.POOL, forms.PEOPLE) if several else ())
+    known = forms.KNOWN + ((forms.POOL, forms.PEOPLE, forms.SAME_ARMS) if several else ())
     more = forms.MORE if several else (forms.POOL, *forms.MORE)
     groups = forms.rule_groups()
     on_page = {field.name for field in columns} | {"carried", "carried_name", "example", "file"}

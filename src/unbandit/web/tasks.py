@@ -114,7 +114,7 @@ def _population(
 ) -> Outcome:
     say("Reading the file", 0.0)
     log, data = read(upload, reading, limits)
-    asked = {key: options[key] for key in FROM_CHOICES if key in options}
+    asked = {key: options[key] for key in (*FROM_CHOICES, "values") if key in options}
     log = _noting_unused(log, options, asked, "The numbers of each person are found from choices alone.")
     own = without_fitted(rule)
     written = table_files(log.to_frame(), "log", "The log") if data is None else ()

@@ -14,6 +14,7 @@ from unbandit.hierarchy.likelihood import (
     ENOUGH,
     EXACT,
     Participant,
+    explored,
     free_parameters,
     node_grid,
     rule_of_people,
@@ -91,7 +92,7 @@ def test_a_table_from_few_evaluations_is_that_of_all_nodes(seed):
         values = [float(each.value(at)) for each, at in zip(parameters, place, strict=True)]
         return by_hand(choices, rewards, *values)
 
-    table = tabulate(function, nodes, EXACT * ENOUGH[2])
+    table = tabulate(explored(function, nodes, EXACT * ENOUGH[2]), nodes)
     assert count[0] < 400
     some = tuple(each[1::4] for each in nodes)
     exact = np.array([[function((first, second)) for second in some[1]] for first in some[0]])
@@ -102,7 +103,7 @@ def test_a_table_from_few_evaluations_is_that_of_all_nodes(seed):
 
 def test_a_function_that_is_impossible_everywhere_is_refused():
     with pytest.raises(InferenceError, match="whatever the parameters"):
-        tabulate(lambda place, least: -math.inf, node_grid(free_parameters(ub.Softmax(), 1.0)), 5)
+        explored(lambda place, least: -math.inf, node_grid(free_parameters(ub.Softmax(), 1.0)), 5)
 
 
 def test_parameters_that_are_given_are_the_same_for_everybody():
@@ -124,19 +125,21 @@ def test_scales_go_forth_and_back():
 
 def test_clouds_that_differ_are_made_larger_unless_the_value_hardly_counts():
     choices, _ = learner(4, rounds=60)
-    person, sizes = participant(choices, None, particles=5), []
+    person, sizes, looks = participant(choices, None, particles=5), [], []
     filtered = Participant._filtered
 
     class Watched(Participant):
-        def _filtered(self, rule, particles):
+        def _filtered(self, rule, particles, look):
             sizes.append(particles)
-            return filtered(self, rule, particles)
+            looks.append(look)
+            return filtered(self, rule, particles, look)
 
     watched = Watched(**{name: getattr(person, name) for name in person.__dataclass_fields__})
     watched.log_probability([2.0, -2.5])
     assert sizes[0] == 5
     assert sizes == sorted(sizes)
     assert sizes[-1] > 5
+    assert all(look is looks[0] for look in looks)  # which serves clouds of any size
     sizes.clear()
     watched.log_probability([2.0, -2.5], least=0.0)
     assert sizes == [5]
@@ -147,8 +150,8 @@ def test_values_are_drawn_from_the_clouds_that_are_left():
     person, left = participant(choices, None, particles=20), [3]
 
     class Collapsing(Participant):
-        def _filtered(self, rule, particles):
-            found = super()._filtered(rule, particles)
+        def _filtered(self, rule, particles, look):
+            found = super()._filtered(rule, particles, look)
             return replace(found, passes=found.passes[: left[0]])
 
     some = Collapsing(**{name: getattr(person, name) for name in person.__dataclass_fields__})
@@ -159,3 +162,10 @@ def test_values_are_drawn_from_the_clouds_that_are_left():
         assert drawn[-1].shape == (2, 21, 2)
         assert np.isfinite(drawn[-1]).all()
     assert not np.array_equal(drawn[0], drawn[2])
+
+
+def test_a_table_of_given_places_is_that_of_the_lattice_that_they_are_from():
+    choices, _ = learner(4, rounds=30)
+    person = participant(choices, None, particles=20)
+    known = person.lattice()
+    np.testing.assert_array_equal(person.table(list(known)), person.table())

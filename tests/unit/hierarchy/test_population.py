@@ -9,12 +9,13 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import log_expit
 from scipy.stats import norm
 
 import unbandit as ub
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable, ParameterError
 from unbandit.hierarchy.check import PREFERENCE, STAY, WIDTHS, WIN_STAY, habits, other_beliefs
-from unbandit.hierarchy.levels import Hierarchy
+from unbandit.hierarchy.levels import Hierarchy, Values
 from unbandit.hierarchy.likelihood import FreeParameter, Participant, node_grid, smallest_spreads
 from unbandit.inference.prior import BetaPrior, NormalPrior, belief_of
 
@@ -25,7 +26,7 @@ def normal_tables(centres: np.ndarray, deviations: np.ndarray, parameters: list[
     grid = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1)
     around = grid[None] - centres.reshape(len(centres), *[1] * len(nodes), len(nodes))
     spread = deviations.reshape(len(centres), *[1] * len(nodes), 1)
-    return Hierarchy(-0.5 * np.square(around / spread).sum(axis=-1), nodes, parameters)
+    return Hierarchy(-0.5 * np.square(around / spread).sum(axis=-1), parameters)
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -215,7 +216,7 @@ def test_habits_that_do_not_go_by_rewards_are_asked_without_them(rewards):
 def test_likelihoods_that_say_nothing_have_the_evidence_of_certainty():
     parameters = [FreeParameter("rate", "log odds", 1.0), FreeParameter("temperature", "logarithm", 1.0)]
     tables = np.full((5, *(nodes.size for nodes in node_grid(parameters))), -3.0)
-    evidence = Hierarchy(tables, node_grid(parameters), parameters).log_evidence(0)
+    evidence = Hierarchy(tables, parameters).log_evidence(0)
     resolved = sum(np.log(2 * norm.sf(least)) for least in smallest_spreads(parameters))  # other spreads are left out
     assert evidence == pytest.approx(-15.0 + resolved, abs=0.05)
 
@@ -240,8 +241,6 @@ def test_what_is_refused():
         ub.population(log, "ucb:alpha=0.25", sigma=0.5)
     with pytest.raises(NotIdentifiable, match="nothing is left"):
         ub.population(log, "softmax:temperature=0.3", sigma=0.5)
-    with pytest.raises(NotIdentifiable, match="share hidden values"):
-        ub.population(log, "softmax", sigma=0.5, values="shared")
     with pytest.raises(ParameterError, match="own, shared"):
         ub.population(log, "softmax", sigma=0.5, values="mine")
     with pytest.raises(NotIdentifiable, match="order"):
@@ -307,3 +306,158 @@ def test_shrinkage_lies_between_none_and_all(found):
     for slope, shrinkage in ((1.2, 0.0), (0.25, 0.75), (-0.1, 1.0)):
         (row,) = populated(found, 0.5, slope).population
         assert row.shrinkage == pytest.approx(shrinkage)
+
+
+# Shared values
+
+
+def standard(places: np.ndarray) -> np.ndarray:
+    return norm.logpdf(places).sum(axis=1)
+
+
+def test_values_with_a_quadratic_evidence_are_those_of_the_closed_form():
+    generator = np.random.default_rng(1)
+    bend, centre = 4 * generator.standard_normal((3, 3)), generator.standard_normal(3)
+    precision = bend @ bend.T
+    tried = []
+
+    def evidence(places: np.ndarray) -> np.ndarray:
+        tried.append(places)
+        away = places - centre
+        return -0.5 * np.einsum("ni,ij,nj->n", away, precision, away) + 0.1 * generator.standard_normal(len(places))
+
+    found = Values(evidence, standard, np.zeros(3), np.ones(3)).settle(np.random.default_rng(0))
+    covariance = np.linalg.inv(precision + np.eye(3))
+    deviations = np.sqrt(np.diag(covariance))
+    assert found.drawn.mean(axis=0) == pytest.approx(covariance @ precision @ centre, abs=0.15 * deviations.min())
+    assert found.drawn.std(axis=0) == pytest.approx(deviations, rel=0.12)
+    assert sum(map(len, tried)) < 60
+    assert found.effective_size > 1_000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_that_only_the_prior_ends_reach_as_far_as_it_does(seed):
+    """Everybody chooses the better arm nearly always: how much better it is, choices no longer show."""
+    generator = np.random.default_rng(seed)
+
+    def true(places: np.ndarray) -> np.ndarray:
+        return 80 * log_expit(3 * places[:, 0] - 1)
+
+    def evidence(places: np.ndarray) -> np.ndarray:
+        return true(places) + 0.1 * generator.standard_normal(len(places))
+
+    found = Values(evidence, standard, np.zeros(1), np.ones(1)).settle(np.random.default_rng(seed)).drawn[:, 0]
+    grid = np.linspace(-1, 5, 2_000)[:, None]
+    weights = np.exp(true(grid) + standard(grid))
+    weights /= weights.sum()
+    mean = float(weights @ grid[:, 0])
+    deviation = float(np.sqrt(weights @ np.square(grid[:, 0] - mean)))
+    assert found.mean() == pytest.approx(mean, abs=0.25 * deviation)
+    assert found.std() == pytest.approx(deviation, rel=0.2)
+
+
+def test_an_evidence_that_cannot_be_predicted_is_refused():
+    generator = np.random.default_rng(2)
+
+    def rough(places: np.ndarray) -> np.ndarray:
+        return 4 * generator.standard_normal(len(places)) - 2 * np.square(places).sum(axis=1)
+
+    with pytest.raises(InferenceError, match="nats are missed"):
+        Values(rough, standard, np.zeros(2), np.ones(2)).settle(np.random.default_rng(0))
+
+
+def plain_likelihood(choices: list[int], temperatures: np.ndarray, gap: float, paths: int) -> np.ndarray:
+    """Return the probability of one participant's choices by softmax between two arms: rewards are simulated."""
+    generator = np.random.default_rng(9)
+    sums, pulls, found = np.zeros((paths, 2)), np.zeros(2), np.ones((temperatures.size, paths))
+    for turn, arm in enumerate(choices):
+        if turn >= 2:
+            ahead = (sums[:, arm] / pulls[arm] - sums[:, 1 - arm] / pulls[1 - arm]) / temperatures[:, None]
+            found *= 1 / (1 + np.exp(-ahead))
+        sums[:, arm] += (gap / 2 if arm == 0 else -gap / 2) + 0.5 * generator.standard_normal(paths)
+        pulls[arm] += 1
+    return found.mean(axis=1)
+
+
+def shared_log(people: int, rounds: int, gap: float, rewards: bool = False) -> ub.ActionLog:
+    """Play softmax in plain Python: all participants have the same two arms."""
+    generator = np.random.default_rng(6)
+    choices, gained = np.zeros((people, rounds), np.int64), np.zeros((people, rounds))
+    for person in range(people):
+        temperature, sums, pulls = 0.4 * np.exp(0.4 * generator.standard_normal()), np.zeros(2), np.zeros(2)
+        for turn in range(rounds):
+            weights = np.exp(sums / np.maximum(pulls, 1) / temperature)
+            arm = turn if turn < 2 else int(generator.random() > weights[0] / weights.sum())
+            reward = (gap / 2 if arm == 0 else -gap / 2) + 0.5 * generator.standard_normal()
+            sums[arm] += reward
+            pulls[arm] += 1
+            choices[person, turn], gained[person, turn] = arm, reward
+    return ub.ActionLog.from_codes(choices, ("A", "B"), rewards=gained if rewards else None)
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_shared_hidden_values_are_those_of_simulated_rewards():
+    log = shared_log(4, 14, 0.6)
+    found = ub.population(log, "softmax", sigma=0.5, values="shared", prior="normal:deviation=0.7", threads=2)
+    (parameter,) = found.parameters
+    (nodes,) = node_grid([parameter])
+    temperatures = parameter.value(nodes)
+    generator = np.random.default_rng(3)
+    centre = parameter.usual[0] + parameter.usual[1] * generator.standard_normal(3_000)
+    spread = np.abs(generator.standard_normal(3_000))
+    keeps = spread > smallest_spreads([parameter])[0]
+    weights = np.exp(-0.5 * np.square((nodes - centre[keeps, None]) / spread[keeps, None]))
+    weights /= weights.sum(axis=1, keepdims=True)
+    gaps = np.linspace(-3.5, 3.5, 29)
+    mass = []
+    for gap in gaps:
+        each = [plain_likelihood(log.demonstration(at).tolist(), temperatures, gap, 3_000) for at in range(4)]
+        mass.append((weights @ np.array(each).T).prod(axis=1).mean() * norm.pdf(gap, 0, 0.7 * np.sqrt(2)))
+    mass = np.array(mass) / np.sum(mass)
+    mean = mass @ gaps
+    deviation = np.sqrt(mass @ np.square(gaps - mean))
+    values = found.draws.values
+    assert values is not None
+    drawn = values[:, 0] - values[:, 1]
+    assert drawn.mean() == pytest.approx(mean, abs=0.15 * deviation)
+    assert drawn.std() == pytest.approx(deviation, rel=0.15)
+    assert values.mean(axis=1).std() == pytest.approx(0.7 / np.sqrt(2), rel=0.1)  # no choice shows the level
+    assert found.arm_summary.columns == ["arm", "pulls", "probability_best", "mean", "mean_low", "mean_high"]
+    again = ub.Population.from_json(found.to_json())
+    assert again.to_json() == found.to_json()
+    assert again.shared
+    assert again.arm_summary.equals(found.arm_summary)
+    assert json.loads(found.to_json())["values"] == "shared"
+
+
+def test_shared_values_follow_from_known_rewards_and_parameters_are_as_before():
+    log = shared_log(6, 40, 0.6, rewards=True)
+    with pytest.warns(AssumptionWarning, match="6 participants"):
+        own = ub.population(log, "softmax", sigma=0.5, threads=1)
+    with pytest.warns(AssumptionWarning, match="6 participants"):
+        found = ub.population(log, "softmax", sigma=0.5, values="shared", threads=1)
+    assert found.population == own.population
+    assert log.rewards is not None
+    assert log.actions is not None
+    prior = own.prior
+    assert isinstance(prior, NormalPrior)
+    for at in range(2):
+        rewards = log.rewards[log.actions == at]
+        precision = rewards.size / 0.25 + 1 / prior.deviation**2
+        mean = (rewards.sum() / 0.25 + prior.mean / prior.deviation**2) / precision
+        assert found.means[0, at, 1] == pytest.approx(mean, abs=0.005)
+        assert np.diff(found.means[3, at, ::2])[0] == pytest.approx(2 * 1.96 / np.sqrt(precision), rel=0.06)
+    assert any("share a bandit" in note.message for note in found.notes)
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_the_check_simulates_everybody_with_the_same_values_and_notices_people_who_learn_nothing():
+    found = ub.population(shared_log(8, 30, 0.6), "softmax", sigma=0.5, values="shared", threads=2, check=True)
+    assert found.check.verdict == "fits"
+    assert found.check.checked == 8
+    generator = np.random.default_rng(8)
+    likes = generator.uniform(0.1, 0.9, (12, 1))
+    rewards = generator.normal(size=(12, 60))
+    log = ub.ActionLog.from_codes((generator.random((12, 60)) < likes).astype(np.int64), ("A", "B"), rewards=rewards)
+    wrong = ub.population(log, "softmax:initial=0", values="shared", threads=1, check=True)
+    assert wrong.check.verdict == "does not fit"
