@@ -363,7 +363,8 @@ def _check_contexts(
         if progress is not None:
             progress(f"Checking {spec}")
         chosen: LinearRule = rule.example if isinstance(rule, RuleFamily) else rule
-        found, evidence, refusal = None, -math.inf, None
+        found, evidence = None, -math.inf
+        refusal: UnbanditError | None = None
         try:
             chosen = interruptible(lambda rule=rule: most_probable(log.select(0, ROUNDS), rule, **given))
             many = particles_for(chosen.kind, min(int(log.lengths[0]), MOST_ROUNDS))
