@@ -141,7 +141,7 @@ def without_fitted(rule: str) -> str:
 def _survey(upload: Upload, reading: ReadAs, options: Mapping[str, Any], limits: Limits, say: Say) -> Outcome:
     say("Reading the file", None)
     log, _ = (read_contexts if reading.contexts else read)(upload, reading, limits)
-    used = ("sigma", "bernoulli", "horizon", "best_mean", "level", "availability")
+    used: tuple[str, ...] = ("sigma", "bernoulli", "horizon", "best_mean", "level", "availability")
     used = ("sigma", "prior", "level", "seed") if reading.contexts else used
     asked = {key: options[key] for key in used if key in options}
     found = check(log, progress=lambda stage: say(stage, None), **asked)
