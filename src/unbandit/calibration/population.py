@@ -15,6 +15,7 @@ from unbandit.calibration.settings import NOISE, NORMAL, ParticleTrials, SeededC
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, UnbanditError
 from unbandit.hierarchy import population
+from unbandit.hierarchy.api import SHARED
 from unbandit.instance import Instance
 from unbandit.log import ActionLog
 from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
@@ -29,7 +30,6 @@ CENTRES: Mapping[str, Mapping[str, tuple[float, float]]] = {
 
 BETWEEN_0_AND_1 = ("rate", "epsilon")  # parameters whose log odds are normal; the logarithm of others
 SPREADS = (0.2, 0.8)  # between which the spread of the population is drawn
-SHARED = ("softmax", "learning-softmax")  # rules that are also tried with values that all people share
 PEOPLE, ARMS, HORIZON = 60, 2, 100  # participants, arms and rounds of each
 RUNS, SHARED_RUNS = 100, 40  # experiments, and those with shared values
 LOW, HIGH = 0.92, 0.98  # within which coverage is to be
@@ -192,7 +192,7 @@ class Populations(Measure):
         for text in CENTRES:
             cell = PopulationCell(text, PEOPLE, ARMS, HORIZON, sizes.runs or RUNS)
             yield text, PopulationTrials((cell,), sizes.seed, sizes.particles)
-        for text in SHARED:
+        for text in (each.name for each in SHARED):  # values that all people share
             cell = PopulationCell(text, PEOPLE, ARMS, HORIZON, sizes.runs or SHARED_RUNS, shared=True)
             yield f"{text}, shared values", PopulationTrials((cell,), sizes.seed, sizes.particles)
 

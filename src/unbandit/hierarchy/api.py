@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from unbandit import checks
-from unbandit.demonstrators import LearningSoftmax, RandomisedRule, Softmax
+from unbandit.demonstrators import RandomisedRule, Softmax
 from unbandit.demonstrators.base import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, InferenceError, Notice, NotIdentifiable, option
@@ -47,7 +47,7 @@ Found = TypeVar("Found")
 PLACES, DRAWS_PER_PLACE = 8, 100  # of a participant's parameters at which the arms' means are drawn, and draws at each
 SHARED_PLACES, SIMULATED = 100, 8  # draws at which everybody is simulated who shares values, and simulations of each
 MORE_PLACES, NEEDLESS = 1.2, 20.0  # times as many places as without values, and nats that make one needless
-SHARED = (Softmax, LearningSoftmax)  # rules whose hidden values can be shared
+SHARED = (Softmax,)  # rules whose hidden values can be shared: how often their intervals hold was measured
 FEW = 8  # participants who show roughly where shared values lie
 FEW_PARTICIPANTS = 10  # below which the spread rests on its prior as much as on the participants
 CHANCE = 2.0  # nats by which choices must be more probable than random ones to say anything about parameters
@@ -88,8 +88,7 @@ def population(
         of `epsilon-greedy`, sigma of `thompson`. `fit` in their place says the same: `learning-softmax:fit`.
     values
         Whose the arms' values are: `own` values for each participant, or `shared` ones, the same for everybody. Where
-        they are hidden, that takes several times as long, and only `softmax` and `learning-softmax` with normal rewards
-        can do it.
+        they are hidden, that takes several times as long, and only `softmax` with normal rewards can do it.
     prior
         On every mean, as for `posterior`; by default wide, and around the rewards where the log holds some.
     sigma, bernoulli

@@ -450,6 +450,20 @@ def test_shared_values_follow_from_known_rewards_and_parameters_are_as_before():
     assert any("share a bandit" in note.message for note in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("rule", "rewards", "name"),
+    [
+        ("learning-softmax", {"sigma": 0.5}, "learning-softmax"),
+        ("epsilon-greedy", {"sigma": 0.5}, "epsilon-greedy"),
+        ("softmax", {"bernoulli": True}, "rewards of 0 and 1"),
+    ],
+)
+def test_shared_hidden_values_are_refused_where_their_intervals_were_not_measured(rule, rewards, name):
+    with pytest.raises(NotIdentifiable, match=f"{name}: hidden values that participants share") as refused:
+        ub.population(shared_log(3, 10, 0.6), rule, values="shared", **rewards)
+    assert "Where the log holds every reward" in str(refused.value)
+
+
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_the_check_simulates_everybody_with_the_same_values_and_notices_people_who_learn_nothing():
     found = ub.population(shared_log(8, 30, 0.6), "softmax", sigma=0.5, values="shared", threads=2, check=True)
@@ -461,3 +475,22 @@ def test_the_check_simulates_everybody_with_the_same_values_and_notices_people_w
     log = ub.ActionLog.from_codes((generator.random((12, 60)) < likes).astype(np.int64), ("A", "B"), rewards=rewards)
     wrong = ub.population(log, "softmax:initial=0", values="shared", threads=1, check=True)
     assert wrong.check.verdict == "does not fit"
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_shared_values_where_few_rewards_are_hidden_are_nearly_those_of_the_rewards():
+    known = shared_log(4, 16, 0.6, rewards=True)
+    assert known.rewards is not None
+    assert known.actions is not None
+    some = known.rewards.copy()
+    some[5::16] = np.nan
+    actions = known.actions.reshape(4, 16)
+    log = ub.ActionLog.from_codes(actions, ("A", "B"), rewards=some.reshape(4, 16))
+    found = ub.population(log, "softmax", sigma=0.5, values="shared", prior="normal:deviation=1", threads=2)
+    for at in range(2):
+        seen = known.actions[~np.isnan(some)] == at
+        precision = seen.sum() / 0.25 + 1
+        mean = some[~np.isnan(some)][seen].sum() / 0.25 / precision
+        assert found.means[0, at, 1] == pytest.approx(mean, abs=0.5 / np.sqrt(precision))
+        assert found.draws.values is not None
+        assert found.draws.values[:, at].std() == pytest.approx(1 / np.sqrt(precision), rel=0.15)
