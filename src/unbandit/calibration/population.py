@@ -15,7 +15,6 @@ from unbandit.calibration.settings import NOISE, NORMAL, ParticleTrials, SeededC
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import AssumptionWarning, UnbanditError
 from unbandit.hierarchy import population
-from unbandit.hierarchy.api import SHARED
 from unbandit.instance import Instance
 from unbandit.log import ActionLog
 from unbandit.study.monte_carlo import Measured, Share, measured, replicates, share
@@ -30,10 +29,9 @@ CENTRES: Mapping[str, Mapping[str, tuple[float, float]]] = {
 
 BETWEEN_0_AND_1 = ("rate", "epsilon")  # parameters whose log odds are normal; the logarithm of others
 SPREADS = (0.2, 0.8)  # between which the spread of the population is drawn
-PEOPLE, ARMS, HORIZON = 60, 2, 100  # participants, arms and rounds of each
-RUNS, SHARED_RUNS = 100, 40  # experiments, and those with shared values
+PEOPLE, ARMS, HORIZON, RUNS = 60, 2, 100, 100  # participants, arms and rounds of each, and experiments
 LOW, HIGH = 0.92, 0.98  # within which coverage is to be
-SECONDS, SHARED_TIMES = 60.0, 5.0  # about, of one experiment, and how many times as long with shared values
+SECONDS = 60.0  # about, of one experiment
 
 
 @dataclass(frozen=True)
@@ -45,20 +43,17 @@ class PopulationCell(SeededCell):
     arms: int
     horizon: int
     runs: int
-    shared: bool = False  # whether all people have the same bandit
 
     @property
     def size(self) -> str:
         """Return participants, arms and rounds as they are written in tables."""
-        return f"{self.people} people, K={self.arms}, T={self.horizon:,}" + ", shared values" * self.shared
+        return f"{self.people} people, K={self.arms}, T={self.horizon:,}"
 
     @property
     def described(self) -> dict[str, object]:
         drawn = {name: list(ends) for name, ends in CENTRES[self.text].items()}
-        known = {"values": "shared"} if self.shared else {}
-        return known | {
-            "name": f"{self.people} people, {self.text} on {self.arms} arms, {self.horizon} rounds"
-            + ", shared values" * self.shared,
+        return {
+            "name": f"{self.people} people, {self.text} on {self.arms} arms, {self.horizon} rounds",
             "rule": self.text, "centres": drawn, "spreads": list(SPREADS), "people": self.people,
             "arms": self.arms, "horizon": self.horizon, "runs": self.runs,
         }  # fmt: skip
@@ -77,12 +72,12 @@ class PopulationTrials(ParticleTrials):
     rounds_of_a_task: ClassVar[int] = 1  # an experiment is a task
 
     def seconds(self, cell: PopulationCell) -> float:
-        return SECONDS * (SHARED_TIMES if cell.shared else 1) * cell.people * cell.horizon / (PEOPLE * HORIZON)
+        return SECONDS * cell.people * cell.horizon / (PEOPLE * HORIZON)
 
     def rows(self, task: Task) -> pl.DataFrame:
         """Make the experiments of a task, and estimate the population of each."""
         flags = dict.fromkeys(("centre", "spread", "flagged"), pl.Boolean)
-        numbers = dict.fromkeys(("people", "squared", "squared_alone", "values"), pl.Float64)
+        numbers = dict.fromkeys(("people", "squared", "squared_alone"), pl.Float64)
         schema: dict[str, Any] = {"run": pl.Int64, "parameter": pl.String, **flags, **numbers, "failure": pl.String}
         cell = self.cells[task.cell]
         runs = range(task.first_run, task.last_run)
@@ -96,10 +91,10 @@ class PopulationTrials(ParticleTrials):
             place = math.exp(generator.uniform(math.log(low), math.log(high)))
             centres[name], spreads[name] = _scaled(name, place), generator.uniform(*SPREADS)
             own[name] = generator.normal(centres[name], spreads[name], cell.people)
-        rows, means = [], NORMAL.draw(generator, cell.arms) if cell.shared else None
+        rows = []
         for at in range(cell.people):
             rule = parse_rule(cell.text).model_copy(update={name: _value(name, own[name][at]) for name in own})
-            instance = Instance(NORMAL.draw(generator, cell.arms) if means is None else means, NOISE)
+            instance = Instance(NORMAL.draw(generator, cell.arms), NOISE)
             seed = int(generator.integers(2**32))
             rows.append(rule.demonstrate(instance, cell.horizon, seed=seed, threads=1).demonstration(0))
         log = ActionLog.from_codes(np.array(rows), instance.arms)
@@ -108,14 +103,11 @@ class PopulationTrials(ParticleTrials):
                 warnings.simplefilter("ignore", AssumptionWarning)
                 found = population(
                     log, cell.text, sigma=NOISE.sigma, prior=NORMAL, particles=self.particles, seed=run, threads=1,
-                    check=True, values="own" if means is None else "shared",
+                    check=True,
                 )  # fmt: skip
         except UnbanditError as error:
             return [{"parameter": name, "failure": str(error)} for name in centres]
-        answers, verdict, values = [], found.check.verdict, None
-        if means is not None:
-            low, _, high = np.moveaxis(found.means[0], -1, 0)
-            values = float(((low <= means) & (means <= high)).mean())
+        answers, verdict = [], found.check.verdict
         for at, each in enumerate(found.population):
             name, truth = each.parameter, own[each.parameter]
             pooled, alone = (_scaled(name, found.intervals(at, alone=one)) for one in (False, True))
@@ -128,7 +120,6 @@ class PopulationTrials(ParticleTrials):
                     "people": float(((pooled[0] <= truth) & (truth <= pooled[2])).mean()),
                     "squared": float(np.square(pooled[1] - truth).mean()),
                     "squared_alone": float(np.square(alone[1] - truth).mean()),
-                    "values": values,
                 }
             )
         return answers
@@ -154,7 +145,6 @@ class PopulationMetrics:
     people: Mapping[str, Measured]  # share of people whose interval holds
     errors: Mapping[str, Measured]  # error per person relative to that of reading everybody alone
     answered: Share
-    values: Measured | None = None  # share of shared values whose interval holds
     flagged: Share | None = None  # of experiments that were checked, those whose rule, the right one, is flagged
 
 
@@ -174,9 +164,7 @@ def population_metrics(cell: PopulationCell, rows: pl.DataFrame) -> PopulationMe
         answered.filter(which)["run"].n_unique() for which in (pl.col("flagged").is_not_null(), pl.col("flagged"))
     )
     false = share(flagged, checked) if checked else None
-    once = answered.filter(pl.col("values").is_not_null(), parameter=next(iter(CENTRES[cell.text])))["values"]
-    values = measured(replicates(np.mean, once.to_numpy())) if cell.shared else None
-    return PopulationMetrics(cell, centres, spreads, people, errors, known, values, false)
+    return PopulationMetrics(cell, centres, spreads, people, errors, known, false)
 
 
 class Populations(Measure):
@@ -192,15 +180,10 @@ class Populations(Measure):
         for text in CENTRES:
             cell = PopulationCell(text, PEOPLE, ARMS, HORIZON, sizes.runs or RUNS)
             yield text, PopulationTrials((cell,), sizes.seed, sizes.particles)
-        for text in (each.name for each in SHARED):  # values that all people share
-            cell = PopulationCell(text, PEOPLE, ARMS, HORIZON, sizes.runs or SHARED_RUNS, shared=True)
-            yield f"{text}, shared values", PopulationTrials((cell,), sizes.seed, sizes.particles)
 
     def criteria(self, metrics: Sequence[PopulationMetrics]) -> list[Criterion]:
-        centres, spreads, people, errors, values, flagged = (list[Score]() for _ in range(6))
+        centres, spreads, people, errors, flagged = (list[Score]() for _ in range(5))
         for each in metrics:
-            if (own := each.values) is not None:
-                values.append(Score(each.cell.text, each.cell.size, own, percent(own), judge(own, LOW, HIGH)))
             if (false := each.flagged) is not None:
                 score = Score(each.cell.text, each.cell.size, false, percent(false), judge(false, 0.0, FALSE_ALARMS))
                 flagged.append(score)
@@ -226,8 +209,6 @@ class Populations(Measure):
             Criterion("population, pooling", "error per participant, relative to reading each alone", "below 1", "",
                       rows, scores=errors),
         ] + [
-            Criterion("population, values", "95% intervals of values that all share that hold", goal, scores=values)
-        ] * bool(values) + [
             Criterion("population, check", "experiments whose rule, the right one, the check flags",
                       f"at most {FALSE_ALARMS:.0%}", scores=flagged)
         ] * bool(flagged)  # fmt: skip

@@ -396,7 +396,7 @@ def _odds(log_probability: float) -> str:
 def population(
     log: options.Log,
     rule: options.Rule,
-    values: str = Option("own", "--values", help="The arms' values: each participant's own, or shared by all."),
+    values: str = Option("own", "--values", help="The arms' values: each one's own, or shared (known rewards)."),
     prior: options.Prior = None,
     sigma: options.Sigma = None,
     bernoulli: options.BernoulliRewards = False,

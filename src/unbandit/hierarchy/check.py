@@ -19,14 +19,13 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, logsumexp
-from scipy.stats import norm
 
 from unbandit import checks
 from unbandit.demonstrators import EpsilonGreedy, LearningSoftmax, RandomisedRule
 from unbandit.errors import Notice
 from unbandit.fit import Check, Statistic, not_checked
 from unbandit.formatting import counted, joined, short_numbers, times
-from unbandit.hierarchy.levels import MOST_MISSED, Hierarchy
+from unbandit.hierarchy.levels import Hierarchy
 from unbandit.hierarchy.likelihood import Numbers, Participant, free_parameters
 from unbandit.inference.check import BY_CHANCE, DOES_NOT_FIT
 from unbandit.inference.predictive import compare, statistics_of, wordings
@@ -51,7 +50,7 @@ Choices = NDArray[np.integer]
 
 def check_population(
     people: Sequence[Participant], hierarchy: Hierarchy, places: Numbers, drawn: Sequence[Numbers],
-    log_evidence: float, noise: Noise, seed: int, workers: int, *, shared: bool = False,
+    log_evidence: float, noise: Noise, seed: int, workers: int,
 ) -> Check:  # fmt: skip
     """Check a rule against all participants.
 
@@ -66,23 +65,19 @@ def check_population(
         Where everybody shares them they are the same for all.
     log_evidence
         Of all choices, under the rule.
-    shared
-        Whether they share hidden values.
     """
     compared = [at for at, each in enumerate(people) if _says_enough(each, drawn[at])]
     if len(compared) < FEWEST_COMPARED:
         least = ROUNDS_PER_ARM * len(people[0].log.arms)
         return not_checked(f"{counted(len(compared), 'participant')} with {least} rounds or more: too few to compare.")
     statistics, by_simulation, number = _by_simulation(people, compared, places, drawn, noise, seed, workers)
-    number_asked = len(people) if shared else min(len(people), MOST_COMPARED)  # some alone do not show shared values
-    asked = np.unique(np.linspace(0, len(people) - 1, number_asked).round().astype(int)).tolist()
+    asked = np.unique(np.linspace(0, len(people) - 1, min(len(people), MOST_COMPARED)).round().astype(int)).tolist()
     if len(asked) < len(people):
         log_evidence = hierarchy.only(asked).log_evidence(seed)
     evidences = _evidences([people[at] for at in asked], noise, workers)
     odds = _odds(evidences, log_evidence)
     if odds.log_ratio > ROOM:
-        missed = _by_prior(people[0].belief, drawn[0]) if shared else _shortfall(people, asked, places, drawn, workers)
-        odds = odds._replace(log_ratio=odds.log_ratio - missed)
+        odds = odds._replace(log_ratio=odds.log_ratio - _shortfall(people, asked, places, drawn, workers))
     by_odds = odds.p_value / BY_CHANCE["evidence"]
     by_simulation = math.inf if by_simulation is None else by_simulation / BY_CHANCE["simulations"]
     value = min(by_odds, by_simulation)
@@ -204,18 +199,6 @@ def _shortfall(
 
     found = np.array(checks.in_parts("Trying other priors", along, [(at,) for at in hidden], workers)).sum(axis=0)
     return float(found[0] + max(0.0, found[1:].max()))
-
-
-def _by_prior(belief: Belief, drawn: Numbers) -> float:
-    """Return by how many nats another prior of values that everybody shares would make the choices more probable."""
-    means = drawn.reshape(-1, drawn.shape[-1])
-
-    def log_density(prior: Belief) -> Numbers:
-        return np.asarray(norm.logpdf(means, prior.first, np.sqrt(prior.second)).sum(axis=1))
-
-    own = log_density(belief)
-    found = [logsumexp(log_density(each) - own) for each in other_beliefs(belief, means.mean(axis=0))]
-    return max(0.0, float(max(found)) - math.log(len(means))) + MOST_MISSED
 
 
 def other_beliefs(belief: Belief, centre: Numbers) -> list[Belief]:

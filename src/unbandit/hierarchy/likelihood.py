@@ -244,27 +244,10 @@ class Participant:
         """Return whether every reward is in the log."""
         return self.log.rewards is not None and not np.isnan(self.log.rewards).any()
 
-    def table(self, places: Sequence[Place] | None = None) -> Numbers:
-        """Return the logarithm of the probability of the choices at every node of the grid.
-
-        It is evaluated at certain nodes, which are chosen where the probability is large if they are not given.
-        """
-        known = self.lattice() if places is None else self._evaluated(places)
-        return tabulate(known, node_grid(self.parameters))
-
-    def lattice(self, more: float = 1.0) -> dict[Place, float]:
-        """Return the logarithm of the probability at nodes that show it well: so many times as many as usual."""
-        more = more * EXACT if self.rewards_known else more
-        return explored(self.log_probability, node_grid(self.parameters), more * ENOUGH[len(self.parameters)])
-
-    def _evaluated(self, places: Sequence[Place]) -> dict[Place, float]:
-        nodes, known = node_grid(self.parameters), dict[Place, float]()
-        for place in places:
-            least = max(known.values(), default=-math.inf) - FAR
-            known[place] = self.log_probability([float(nodes[axis][at]) for axis, at in enumerate(place)], least)
-        if max(known.values()) == -math.inf:
-            raise InferenceError("no particle explains the choices, whatever the parameters.")
-        return known
+    def table(self) -> Numbers:
+        """Return the logarithm of the probability of the choices at every node of the grid."""
+        more, nodes = EXACT if self.rewards_known else 1, node_grid(self.parameters)
+        return tabulate(explored(self.log_probability, nodes, more * ENOUGH[len(self.parameters)]), nodes)
 
 
 def explored(

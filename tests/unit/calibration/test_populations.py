@@ -1,7 +1,7 @@
 """Populations: the measure counts what holds, the same seed gives the same rows, and every measure can be recorded."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import polars as pl
@@ -26,9 +26,6 @@ def test_an_experiment_is_made_and_read():
     assert 0 <= first["people"][0] <= 1
     assert first["squared"][0] > 0
     assert first["flagged"].null_count() == 0
-    assert first["values"].to_list() == [None]
-    trials = PopulationTrials((replace(CELL, shared=True),), 1, particles=10)
-    assert trials.rows(trials.tasks[0])["values"][0] in (0, 0.5, 1)
     short = PopulationTrials((PopulationCell("softmax", 4, 2, 3, 1),), 1, particles=10)  # too few rounds to compare
     assert short.rows(short.tasks[0])["flagged"].to_list() == [None]
 
@@ -47,9 +44,9 @@ def test_metrics_count_what_holds():
             "run": range(runs), "parameter": ["temperature"] * runs, "centre": [True] * 38 + [False] * 2,
             "spread": [True] * 20 + [False] * 20, "flagged": [True] * 8 + [False] * 32, "people": [0.95, 0.96] * 20,
             "squared": np.linspace(0.9, 1.1, runs), "squared_alone": np.linspace(3.6, 4.4, runs),
-            "values": [None] * runs, "failure": [None] * runs,
+            "failure": [None] * runs,
         },
-        schema_overrides={"failure": pl.String, "values": pl.Float64},
+        schema_overrides={"failure": pl.String},
     )  # fmt: skip
     found = population_metrics(cell, rows)
     assert (found.centres["temperature"].held, found.centres["temperature"].runs) == (38, 40)
@@ -62,14 +59,6 @@ def test_metrics_count_what_holds():
     some = population_metrics(cell, rows.with_columns(flagged=pl.when(pl.col("run") < 10).then("flagged")))
     assert some.flagged is not None
     assert (some.flagged.held, some.flagged.runs, some.answered.runs) == (8, 10, 40)
-    assert found.values is None
-    together = replace(cell, shared=True)
-    shared = population_metrics(together, rows.with_columns(values=pl.Series([1.0, 0.9] * 20)))
-    assert shared.values is not None
-    assert shared.values.value == pytest.approx(0.95)
-    assert together.size != cell.size
-    assert "population, values" in {each.key for each in Populations().criteria([shared])}
-    assert "population, values" not in {each.key for each in Populations().criteria([found])}
     none = population_metrics(cell, rows.with_columns(flagged=pl.lit(None, pl.Boolean)))
     assert none.flagged is None
     assert "population, check" not in {each.key for each in Populations().criteria([none])}

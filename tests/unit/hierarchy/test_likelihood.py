@@ -162,10 +162,3 @@ def test_values_are_drawn_from_the_clouds_that_are_left():
         assert drawn[-1].shape == (2, 21, 2)
         assert np.isfinite(drawn[-1]).all()
     assert not np.array_equal(drawn[0], drawn[2])
-
-
-def test_a_table_of_given_places_is_that_of_the_lattice_that_they_are_from():
-    choices, _ = learner(4, rounds=30)
-    person = participant(choices, None, particles=20)
-    known = person.lattice()
-    np.testing.assert_array_equal(person.table(list(known)), person.table())

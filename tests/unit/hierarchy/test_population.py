@@ -9,13 +9,12 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
-from scipy.special import log_expit
 from scipy.stats import norm
 
 import unbandit as ub
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable, ParameterError
 from unbandit.hierarchy.check import PREFERENCE, STAY, WIDTHS, WIN_STAY, habits, other_beliefs
-from unbandit.hierarchy.levels import Hierarchy, Values
+from unbandit.hierarchy.levels import Hierarchy
 from unbandit.hierarchy.likelihood import FreeParameter, Participant, node_grid, smallest_spreads
 from unbandit.inference.prior import BetaPrior, NormalPrior, belief_of
 
@@ -311,74 +310,6 @@ def test_shrinkage_lies_between_none_and_all(found):
 # Shared values
 
 
-def standard(places: np.ndarray) -> np.ndarray:
-    return norm.logpdf(places).sum(axis=1)
-
-
-def test_values_with_a_quadratic_evidence_are_those_of_the_closed_form():
-    generator = np.random.default_rng(1)
-    bend, centre = 4 * generator.standard_normal((3, 3)), generator.standard_normal(3)
-    precision = bend @ bend.T
-    tried = []
-
-    def evidence(places: np.ndarray) -> np.ndarray:
-        tried.append(places)
-        away = places - centre
-        return -0.5 * np.einsum("ni,ij,nj->n", away, precision, away) + 0.1 * generator.standard_normal(len(places))
-
-    found = Values(evidence, standard, np.zeros(3), np.ones(3)).settle(np.random.default_rng(0))
-    covariance = np.linalg.inv(precision + np.eye(3))
-    deviations = np.sqrt(np.diag(covariance))
-    assert found.drawn.mean(axis=0) == pytest.approx(covariance @ precision @ centre, abs=0.15 * deviations.min())
-    assert found.drawn.std(axis=0) == pytest.approx(deviations, rel=0.12)
-    assert sum(map(len, tried)) < 60
-    assert found.effective_size > 1_000
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_values_that_only_the_prior_ends_reach_as_far_as_it_does(seed):
-    """Everybody chooses the better arm nearly always: how much better it is, choices no longer show."""
-    generator = np.random.default_rng(seed)
-
-    def true(places: np.ndarray) -> np.ndarray:
-        return 80 * log_expit(3 * places[:, 0] - 1)
-
-    def evidence(places: np.ndarray) -> np.ndarray:
-        return true(places) + 0.1 * generator.standard_normal(len(places))
-
-    found = Values(evidence, standard, np.zeros(1), np.ones(1)).settle(np.random.default_rng(seed)).drawn[:, 0]
-    grid = np.linspace(-1, 5, 2_000)[:, None]
-    weights = np.exp(true(grid) + standard(grid))
-    weights /= weights.sum()
-    mean = float(weights @ grid[:, 0])
-    deviation = float(np.sqrt(weights @ np.square(grid[:, 0] - mean)))
-    assert found.mean() == pytest.approx(mean, abs=0.25 * deviation)
-    assert found.std() == pytest.approx(deviation, rel=0.2)
-
-
-def test_an_evidence_that_cannot_be_predicted_is_refused():
-    generator = np.random.default_rng(2)
-
-    def rough(places: np.ndarray) -> np.ndarray:
-        return 4 * generator.standard_normal(len(places)) - 2 * np.square(places).sum(axis=1)
-
-    with pytest.raises(InferenceError, match="nats are missed"):
-        Values(rough, standard, np.zeros(2), np.ones(2)).settle(np.random.default_rng(0))
-
-
-def plain_likelihood(choices: list[int], temperatures: np.ndarray, gap: float, paths: int) -> np.ndarray:
-    """Return the probability of one participant's choices by softmax between two arms: rewards are simulated."""
-    generator = np.random.default_rng(9)
-    sums, pulls, found = np.zeros((paths, 2)), np.zeros(2), np.ones((temperatures.size, paths))
-    for turn, arm in enumerate(choices):
-        if turn >= 2:
-            ahead = (sums[:, arm] / pulls[arm] - sums[:, 1 - arm] / pulls[1 - arm]) / temperatures[:, None]
-            found *= 1 / (1 + np.exp(-ahead))
-        sums[:, arm] += (gap / 2 if arm == 0 else -gap / 2) + 0.5 * generator.standard_normal(paths)
-        pulls[arm] += 1
-    return found.mean(axis=1)
-
-
 def shared_log(people: int, rounds: int, gap: float, rewards: bool = False) -> ub.ActionLog:
     """Play softmax in plain Python: all participants have the same two arms."""
     generator = np.random.default_rng(6)
@@ -393,41 +324,6 @@ def shared_log(people: int, rounds: int, gap: float, rewards: bool = False) -> u
             pulls[arm] += 1
             choices[person, turn], gained[person, turn] = arm, reward
     return ub.ActionLog.from_codes(choices, ("A", "B"), rewards=gained if rewards else None)
-
-
-@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
-def test_shared_hidden_values_are_those_of_simulated_rewards():
-    log = shared_log(4, 14, 0.6)
-    found = ub.population(log, "softmax", sigma=0.5, values="shared", prior="normal:deviation=0.7", threads=2)
-    (parameter,) = found.parameters
-    (nodes,) = node_grid([parameter])
-    temperatures = parameter.value(nodes)
-    generator = np.random.default_rng(3)
-    centre = parameter.usual[0] + parameter.usual[1] * generator.standard_normal(3_000)
-    spread = np.abs(generator.standard_normal(3_000))
-    keeps = spread > smallest_spreads([parameter])[0]
-    weights = np.exp(-0.5 * np.square((nodes - centre[keeps, None]) / spread[keeps, None]))
-    weights /= weights.sum(axis=1, keepdims=True)
-    gaps = np.linspace(-3.5, 3.5, 29)
-    mass = []
-    for gap in gaps:
-        each = [plain_likelihood(log.demonstration(at).tolist(), temperatures, gap, 3_000) for at in range(4)]
-        mass.append((weights @ np.array(each).T).prod(axis=1).mean() * norm.pdf(gap, 0, 0.7 * np.sqrt(2)))
-    mass = np.array(mass) / np.sum(mass)
-    mean = mass @ gaps
-    deviation = np.sqrt(mass @ np.square(gaps - mean))
-    values = found.draws.values
-    assert values is not None
-    drawn = values[:, 0] - values[:, 1]
-    assert drawn.mean() == pytest.approx(mean, abs=0.15 * deviation)
-    assert drawn.std() == pytest.approx(deviation, rel=0.15)
-    assert values.mean(axis=1).std() == pytest.approx(0.7 / np.sqrt(2), rel=0.1)  # no choice shows the level
-    assert found.arm_summary.columns == ["arm", "pulls", "probability_best", "mean", "mean_low", "mean_high"]
-    again = ub.Population.from_json(found.to_json())
-    assert again.to_json() == found.to_json()
-    assert again.shared
-    assert again.arm_summary.equals(found.arm_summary)
-    assert json.loads(found.to_json())["values"] == "shared"
 
 
 def test_shared_values_follow_from_known_rewards_and_parameters_are_as_before():
@@ -448,25 +344,25 @@ def test_shared_values_follow_from_known_rewards_and_parameters_are_as_before():
         assert found.means[0, at, 1] == pytest.approx(mean, abs=0.005)
         assert np.diff(found.means[3, at, ::2])[0] == pytest.approx(2 * 1.96 / np.sqrt(precision), rel=0.06)
     assert any("share a bandit" in note.message for note in found.notes)
+    assert found.arm_summary.columns == ["arm", "pulls", "probability_best", "mean", "mean_low", "mean_high"]
+    again = ub.Population.from_json(found.to_json())
+    assert again.to_json() == found.to_json()
+    assert again.shared
+    assert again.arm_summary.equals(found.arm_summary)
+    assert json.loads(found.to_json())["values"] == "shared"
 
 
-@pytest.mark.parametrize(
-    ("rule", "rewards", "name"),
-    [
-        ("learning-softmax", {"sigma": 0.5}, "learning-softmax"),
-        ("epsilon-greedy", {"sigma": 0.5}, "epsilon-greedy"),
-        ("softmax", {"bernoulli": True}, "rewards of 0 and 1"),
-    ],
-)
-def test_shared_hidden_values_are_refused_where_their_intervals_were_not_measured(rule, rewards, name):
-    with pytest.raises(NotIdentifiable, match=f"{name}: hidden values that participants share") as refused:
-        ub.population(shared_log(3, 10, 0.6), rule, values="shared", **rewards)
+@pytest.mark.parametrize("rule", ["softmax", "learning-softmax", "epsilon-greedy"])
+def test_shared_values_are_refused_where_rewards_are_hidden(rule):
+    with pytest.raises(NotIdentifiable, match="Hidden values of the arms that participants share") as refused:
+        ub.population(shared_log(3, 10, 0.6), rule, values="shared", sigma=0.5)
     assert "Where the log holds every reward" in str(refused.value)
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_the_check_simulates_everybody_with_the_same_values_and_notices_people_who_learn_nothing():
-    found = ub.population(shared_log(8, 30, 0.6), "softmax", sigma=0.5, values="shared", threads=2, check=True)
+    log = shared_log(8, 30, 0.6, rewards=True)
+    found = ub.population(log, "softmax", sigma=0.5, values="shared", threads=2, check=True)
     assert found.check.verdict == "fits"
     assert found.check.checked == 8
     generator = np.random.default_rng(8)
@@ -475,22 +371,3 @@ def test_the_check_simulates_everybody_with_the_same_values_and_notices_people_w
     log = ub.ActionLog.from_codes((generator.random((12, 60)) < likes).astype(np.int64), ("A", "B"), rewards=rewards)
     wrong = ub.population(log, "softmax:initial=0", values="shared", threads=1, check=True)
     assert wrong.check.verdict == "does not fit"
-
-
-@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
-def test_shared_values_where_few_rewards_are_hidden_are_nearly_those_of_the_rewards():
-    known = shared_log(4, 16, 0.6, rewards=True)
-    assert known.rewards is not None
-    assert known.actions is not None
-    some = known.rewards.copy()
-    some[5::16] = np.nan
-    actions = known.actions.reshape(4, 16)
-    log = ub.ActionLog.from_codes(actions, ("A", "B"), rewards=some.reshape(4, 16))
-    found = ub.population(log, "softmax", sigma=0.5, values="shared", prior="normal:deviation=1", threads=2)
-    for at in range(2):
-        seen = known.actions[~np.isnan(some)] == at
-        precision = seen.sum() / 0.25 + 1
-        mean = some[~np.isnan(some)][seen].sum() / 0.25 / precision
-        assert found.means[0, at, 1] == pytest.approx(mean, abs=0.5 / np.sqrt(precision))
-        assert found.draws.values is not None
-        assert found.draws.values[:, at].std() == pytest.approx(1 / np.sqrt(precision), rel=0.15)
