@@ -127,13 +127,14 @@ def normal_from_uniform(p: float) -> float:
 
 CELLS = 16  # of the table of exponentials, per unit
 EXP_LOWEST = -40.0
-EXPONENTIALS = np.exp(EXP_LOWEST + (np.arange(round((4.0 - EXP_LOWEST) * CELLS)) + 0.5) / CELLS)
+EXPONENTIALS = np.exp(EXP_LOWEST + (np.arange(round((4.0 - EXP_LOWEST) * CELLS) + 1) + 0.5) / CELLS)
+"""With a cell more than there is room for: a value just below 4 is rounded up to the end."""
 
 
 @inlined
 def exponential(value: float) -> float:
-    """Return `exp(value)` for values below 4, with a relative error of 3e-10."""
-    if not value >= EXP_LOWEST:  # also where it is no number
+    """Return `exp(value)`, up to 4 with a relative error of 3e-10."""
+    if not EXP_LOWEST <= value <= 4.0:  # also where it is no number
         return math.exp(value)
     scaled = (value - EXP_LOWEST) * CELLS
     at = np.int64(scaled)
@@ -352,7 +353,7 @@ def softmax_share(memory: Numbers, column: int, pulls: Integers, average: bool, 
     for other in range(pulls.size):
         if other != arm:
             ahead = sharpness * (_score(memory, column, pulls, average, other) - own)
-            others += exponential(ahead) if ahead < 4.0 else math.exp(min(ahead, LARGEST_EXPONENT))
+            others += exponential(min(ahead, LARGEST_EXPONENT))
     return 1.0 / (1.0 + others)
 
 
