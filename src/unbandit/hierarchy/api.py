@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings as python_warnings
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from scipy.stats import chi2
 
 from unbandit import checks
 from unbandit.demonstrators import RandomisedRule
@@ -48,6 +50,7 @@ FEW_PARTICIPANTS = 10  # below which the spread rests on its prior as much as on
 CHANCE = 2.0  # nats by which choices must be more probable than random ones to say anything about parameters
 SILENT = 0.9  # share of the prior's deviation that is left where choices say next to nothing
 EDGE, MANY_AT_EDGE = 0.5, 0.1  # distance from the end of what is searched, and share of participants there
+UNLIKE = 1e-4  # probability below which participants' averages do not scatter by chance
 FEWEST_EFFECTIVE = 400  # draws of the population below which its intervals are not precise
 
 
@@ -171,7 +174,8 @@ def population(
     best = np.array([_shares_of_best(each) for each in drawn] * (len(people) if shared else 1))
     common = _common(assumed, free)
     misfits, said = said_of_population(fit, common) if wanted(check) else ([], [])
-    warnings = [*misfits, *warnings, *_doubts(draws, free, len(people))]
+    unlike = _not_shared(record, noise) if shared else []
+    warnings = [*unlike, *misfits, *warnings, *_doubts(draws, free, len(people))]
     notes += said + _remarks(record, hierarchy, draws, free, on_means, assumed.initial * len(record.arms))
     answer = Population(
         rule=common, participants=tuple(record.demonstrations), rounds=record.lengths,
@@ -219,6 +223,31 @@ def _given_rewards(record: ActionLog, prior: Belief, number: int, seed: int) -> 
         return generator.beta(prior.first + sums, prior.second + counts - sums, (number, sums.size))
     mean, variance = posterior_mean(ArmPrior(prior.first, prior.second, prior.sigma), counts, sums)
     return np.asarray(mean + np.sqrt(variance) * generator.standard_normal((number, sums.size)))
+
+
+def _not_shared(record: ActionLog, noise: Noise) -> list[Notice]:
+    """Warn where rewards show that arms were not worth the same to all participants.
+
+    The scatter of participants' averages around an arm's is chi-squared. Rules pull an arm less often after bad
+    rewards; in simulations of five rules that made little difference.
+    """
+    assert record.actions is not None
+    assert record.rewards is not None
+    groups = np.repeat(np.arange(len(record)), record.lengths) * len(record.arms) + record.actions
+    pulls = np.bincount(groups, minlength=record.pulls.size).reshape(record.pulls.shape)
+    sums = np.bincount(groups, record.rewards, minlength=record.pulls.size).reshape(record.pulls.shape)
+    average = sums.sum(axis=0) / np.maximum(pulls.sum(axis=0), 1)
+    variance = noise.sigma**2 if isinstance(noise, Gaussian) else np.maximum(average * (1 - average), 1e-9)
+    scatter = float((pulls * np.square(sums / np.maximum(pulls, 1) - average) / variance).sum())
+    freedom = np.count_nonzero(pulls) - np.count_nonzero(pulls.sum(axis=0))
+    if not freedom or chi2.sf(scatter, freedom) >= UNLIKE:
+        return []
+    text = (
+        "The rewards contradict that arms were worth the same to all participants: participants' averages of an arm "
+        f"differ {math.sqrt(scatter / freedom):.1f} times as much as by chance. The values below describe nobody: "
+        f"leave {option('values')} out."
+    )
+    return [Notice("values-differ", text)]
 
 
 def _draw_values(person: Participant, places: Numbers) -> Numbers:

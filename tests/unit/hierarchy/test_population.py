@@ -310,16 +310,17 @@ def test_shrinkage_lies_between_none_and_all(found):
 # Shared values
 
 
-def shared_log(people: int, rounds: int, gap: float, rewards: bool = False) -> ub.ActionLog:
-    """Play softmax in plain Python: all participants have the same two arms."""
+def shared_log(people: int, rounds: int, gap: float, rewards: bool = False, apart: float = 0.0) -> ub.ActionLog:
+    """Play softmax in plain Python: all participants have the same two arms, or such that are some way apart."""
     generator = np.random.default_rng(6)
     choices, gained = np.zeros((people, rounds), np.int64), np.zeros((people, rounds))
     for person in range(people):
         temperature, sums, pulls = 0.4 * np.exp(0.4 * generator.standard_normal()), np.zeros(2), np.zeros(2)
+        means = np.array([gap, -gap]) / 2 + apart * (-1) ** person
         for turn in range(rounds):
             weights = np.exp(sums / np.maximum(pulls, 1) / temperature)
             arm = turn if turn < 2 else int(generator.random() > weights[0] / weights.sum())
-            reward = (gap / 2 if arm == 0 else -gap / 2) + 0.5 * generator.standard_normal()
+            reward = means[arm] + 0.5 * generator.standard_normal()
             sums[arm] += reward
             pulls[arm] += 1
             choices[person, turn], gained[person, turn] = arm, reward
@@ -350,6 +351,14 @@ def test_shared_values_follow_from_known_rewards_and_parameters_are_as_before():
     assert again.shared
     assert again.arm_summary.equals(found.arm_summary)
     assert json.loads(found.to_json())["values"] == "shared"
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+@pytest.mark.parametrize(("apart", "said"), [(0.0, []), (0.4, ["values-differ"])])
+def test_rewards_may_contradict_that_values_are_shared(apart, said):
+    log = shared_log(12, 60, 0.6, rewards=True, apart=apart)
+    found = ub.population(log, "softmax", values="shared", threads=1, check=False)
+    assert [each.code for each in found.warnings if each.code == "values-differ"] == said
 
 
 @pytest.mark.parametrize("rule", ["softmax", "learning-softmax", "epsilon-greedy"])
