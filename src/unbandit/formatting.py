@@ -94,10 +94,10 @@ def probability(value: float) -> str:
 def simulated(p_value: float, number: int) -> str:
     """Write in how many of some simulations something is as far out, the log being counted among them.
 
-    >>> simulated(0.0025, 399), simulated(0.005, 399)
-    ('none of 399 simulations', '1 of 399 simulations')
+    >>> simulated(0.0025, 399), simulated(0.005, 399), simulated(0.0, 399)
+    ('none of 399 simulations', '1 of 399 simulations', 'none of 399 simulations')
     """
-    return f"{round(p_value * (number + 1)) - 1 or 'none'} of {number:,} simulations"
+    return f"{max(round(p_value * (number + 1)) - 1, 0) or 'none'} of {number:,} simulations"
 
 
 def times(logarithm: float) -> str:
