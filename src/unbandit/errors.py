@@ -212,6 +212,9 @@ class NotIdentifiable(UnbanditError):
 class InferenceError(UnbanditError):
     """The computation failed on a log that could answer the question."""
 
+    impossible: bool = False
+    """Whether the rule as given never makes such a choice, however long the computation."""
+
     def place(self, audience: Audience = python_option) -> str:
         """Return the round, or the parameter."""
         return super().place(audience) if self.round is None else f"round {self.round:,}"

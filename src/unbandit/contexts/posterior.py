@@ -415,7 +415,7 @@ def _run(
         raise InferenceError(
             f"{rule} with these features chooses another offer in this round, before it knows any reward.",
             round=first + 1, remedy=f"{MISSING}; or another rule made the log, or one with other numbers.",
-        )  # fmt: skip
+        ).at(impossible=True)  # fmt: skip
     several = readings(record, sigma)
     if len(several) > 1:
         record = max(several, key=lambda each: rough_evidence(each, sigma, prior) - each.reluctance)

@@ -81,6 +81,8 @@ ONLY_SIMULATED = (
     "so several may fit; each has its usual parameters."
 )
 
+NO_PROOF = "This does not prove that there are none."
+
 PARTICLES = 16  # per set of parameters, to choose one
 ROUNDS, MOST_ARMS = 1_000, 50  # that are read for it, and up to how many arms
 MOST_LEARNERS, MOST_ROUNDS = 20, 2_000  # demonstrations with contexts that are checked, and rounds of each
@@ -378,9 +380,10 @@ def _check_contexts(
             wider |= {each.code: each for each in found.notices if each.code == "narrow-prior"}
         except NotIdentifiable as error:
             fit, refusal = not_checked(error.text), error
-        except InferenceError as error:  # it cannot have made the log
-            where = "" if error.round is None else f"Round {error.round:,}: "
-            fit, refusal = Check("does not fit", 0.0, reason=f"{where}{error.text}", checked=1), error
+        except InferenceError as error:
+            said = error.text if error.round is None else f"Round {error.round:,}: {error.text}"
+            wrong = Check("does not fit", 0.0, reason=said, checked=1)
+            fit, refusal = wrong if error.impossible else not_checked(f"{said} {NO_PROOF}"), error
         rows.append(CheckedRule(str(spec), chosen, found, fit, refusal, evidence))
     warnings = [*wider.values()]
     if not any(row.check.verdict == "fits" for row in rows):

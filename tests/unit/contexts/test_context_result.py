@@ -304,6 +304,20 @@ def test_what_is_not_for_a_log_with_contexts_is_refused(given, said):
         ub.check(["A", "B"], prior=1.0)
 
 
+def test_only_a_choice_that_a_rule_never_makes_proves_that_it_does_not_fit():
+    contexts = np.random.default_rng(1).standard_normal((60, 4, 2))
+    log = ub.LinEpsilonGreedy(epsilon=0.1).demonstrate(ub.ContextInstance([1.0, -0.5], SIGMA), contexts, seed=1)
+    found = ub.check(log, ["linucb:alpha=1", "lints:v=0.01"], sigma=SIGMA)
+    rows = {row.name: row for row in found.rows}
+    never, died = rows["linucb:alpha=1"], rows["lints:v=0.01"]
+    assert (never.check.verdict, never.check.p_value, never.estimate) == ("does not fit", 0.0, None)
+    assert "before it knows any reward" in never.check.reason
+    assert (died.check.verdict, died.check.p_value, died.estimate) == ("not checked", None, None)
+    assert died.check.reason.startswith("Round ")
+    assert "none leads to this choice. This does not prove" in died.check.reason
+    assert found.answer() == "none of the 2 rules that were tried is known to fit this log; 1 could not be checked"
+
+
 def test_answers_about_other_coefficients_have_no_angle_between_them(estimated):
     _, answer = estimated(0.3)
     assert angle_between(answer, answer) == pytest.approx(0, abs=1e-5)
