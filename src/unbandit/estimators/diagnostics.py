@@ -29,7 +29,7 @@ from unbandit.result import BEST, ESTIMATED, UNSEEN
 MOST_NOTICES = 20  # demonstrations that have a notice each; of more, one notice says how many they are
 CELLS = 1 << 15  # demonstrations times arms of a block: what is computed on the way stays in a core's own memory
 FEW_PULLS = 10  # with fewer at the switching round, an index moves far at one pull: the point is rather too small
-FAR_OFF = 2.5  # standard deviations by which the gaps at the switching round and at the end may differ
+FAR_OFF = 2.5  # by which the gap at the end may exceed the one at an arm's last turn, in deviations of the latter
 MANY_ACTIVE = 8  # active arms from which on a comparison with the largest sample mean is worth a warning
 MANY_RIVALS = 4  # nearly equal arms from which on plain 95% intervals are too short (tests/statistical shows it)
 MANY_CLOSE = 6  # arms too close to the most-pulled one from which on it is likely the luckiest of several
@@ -178,18 +178,28 @@ def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
 def sorted_rows(record: Record, fewest: int = 3) -> list[Notice]:
     """Say that all rounds of every arm stand together, as where somebody sorted the rows by arm: the order is lost.
 
-    In some demonstration there must be `fewest` arms. Of two arms, a rule may have left one for good.
+    In some demonstration there must be `fewest` arms. Of two arms, a rule may have left one for good. Rows that have
+    numbers or times may have got them afterwards; there, arms that have as many rounds each may be a plan.
     """
     rows = record.rows if shows_part(record) else record
-    if not rows.ordered or getattr(rows, "is_numbered", False) or getattr(rows, "times", None) is not None:
+    if not rows.ordered:
         return []
+    placed = getattr(rows, "is_numbered", False) or getattr(rows, "times", None) is not None
     pulls, first, last = rows.tallied("counts").counted
     beside, seen = int((pulls.sum(axis=1) - pulls.max(axis=1)).sum()), pulls > 0
     apart = (seen & (last - first + 1 != pulls)).any()
     if apart or seen.sum(axis=1).max(initial=0) < fewest or beside <= FEW_BESIDE * seen.sum():
         return []
+    if placed:
+        before = np.where(last < last.max(axis=1, keepdims=True), pulls, 0)  # without the arm that comes last
+        if not any(np.unique(each[each > 0]).size > 1 for each in before):
+            return []
     text = "All rounds of an arm stand together. If the rows are sorted by arm, the order of the choices is lost: "
-    text += f"bring the rows as they were made, or name a column of rounds or times, with {option('columns')}."
+    text += (
+        "numbers or times that rows got afterwards do not bring it back. Bring the rows as they were made."
+        if placed
+        else f"bring the rows as they were made, or name a column of rounds or times, with {option('columns')}."
+    )
     return [Notice("shows-sorted", text)]
 
 

@@ -37,6 +37,7 @@ from unbandit.hierarchy.result import Population
 from unbandit.identification.candidates import assumed_noise
 from unbandit.inference import NormalPrior, Prior
 from unbandit.inference.draws import check_rewards
+from unbandit.inference.parameters import SCALED
 from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.kernels.smc.cloud import ArmPrior, Belief, posterior_mean
@@ -369,4 +370,11 @@ def _remarks(
     whose = "Every participant has a bandit of their own" if draws.values is None else "All participants share a bandit"
     text = f"{whose}; the prior on every mean is {prior}."
     found.append(Notice("prior", text + f" Change it with {option('prior')}."))
+    if any(each.name == SCALED for each in free) and isinstance(prior, NormalPrior) and record.rewards is None:
+        text = (
+            f"Choices show differences between arms in units of the {SCALED}, and hardly how large both are: that is "
+            f"settled by the prior. Under one half as wide, {SCALED} and differences would be down to half as large. "
+            f"Give one as wide as you expect arms to differ, with {option('prior')}."
+        )
+        found.append(Notice("scale-from-prior", text))
     return found

@@ -193,9 +193,12 @@ def test_rows_sorted_by_arm_are_said_by_whatever_reads_them(tmp_path):
     assert "shows-sorted" in notices(sorted_log, "ucb", method="counts")
     assert "shows-sorted" not in notices(log, "ucb")
     assert "shows-sorted" not in notices(ActionLog.from_counts({"A": 90, "B": 30, "C": 20}), "ucb")
-    # an opening and one arm ever since, numbered rounds, and arms of which each was there alone
+    # an opening and one arm ever since, rounds that are numbered and planned, and arms of which each was there alone
     assert "shows-sorted" not in notices("ABC" + "C" * 90, "ucb")
     sorted_log.to_frame().select("round", "arm").write_csv(path)
+    assert "got afterwards" in notices(ActionLog.read(path), "ucb")["shows-sorted"].message
+    planned = ActionLog.from_actions(list("A" * 30 + "B" * 30 + "C" * 90))
+    planned.to_frame().select("round", "arm").write_csv(path)
     assert "shows-sorted" not in notices(ActionLog.read(path), "ucb")
     table = {"0": (1, rows.count(0)), "1": (rows.count(0) + 1, None)}
     assert "shows-sorted" not in notices(sorted_log, "ucb", availability=table)

@@ -134,6 +134,7 @@ def test_known_rewards_give_shorter_intervals(found):
     known = ub.population(softmax_log(TEMPERATURES, rewards=True), "softmax", threads=2)
     assert known.rewards_known
     assert "sigma-from-rewards" in [note.code for note in known.notes]
+    assert "scale-from-prior" not in [note.code for note in known.notes]  # rewards show it
     assert known.noise.sigma == pytest.approx(0.5, rel=0.1)
     (row,), (hidden,) = known.population, found.population
     assert row.low < 0.4 < row.high
@@ -299,6 +300,11 @@ def test_a_spread_that_is_not_resolved_is_a_bound(found):
     said = json.loads(populated(found, 0.0, 0.5).to_json())["population"][0]
     assert (said["spread"], said["spread_verdict"]) == (None, "bounded")
     populated(found, 0.0, 0.5).plot()
+
+
+def test_where_rewards_are_hidden_the_prior_settles_how_large_temperatures_are(found):
+    (said,) = (note.message for note in found.notes if note.code == "scale-from-prior")
+    assert "in units of the temperature" in said
 
 
 def test_shrinkage_lies_between_none_and_all(found):
