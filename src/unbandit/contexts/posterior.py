@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.demonstrators.rule import guess_notice
 from unbandit.errors import Audience, InferenceError, Notice, NotIdentifiable, ParameterError, option, python_option
 from unbandit.fit import UNCHECKED, Check, FittedNumber, fitted_notice
-from unbandit.formatting import counted, json_number
+from unbandit.formatting import counted, joined, json_number
 from unbandit.formatting import number as number_text
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 from unbandit.kernels.simulate_linear import GREEDY, UCB
@@ -361,6 +362,26 @@ def most_probable(
             best = evidence, family.at({family.kind.tuning: value})
     assert best is not None
     return best[1]
+
+
+def chosen_notice(rules: Sequence[LinearRule], where: str = "") -> Notice:
+    """Say that rules have a number that `most_probable` chose; `where` is the part of the log that it read."""
+    one, names = len(rules) == 1, joined(sorted({rule.name for rule in rules}))
+    numbers = [f"{rule.tuning} = {number_text(rule.strength)}" for rule in rules]
+    were = f"{joined(numbers)} of {names} was" if one else f"{joined(numbers)} were"
+    them, its = ("it", "its value") if one else ("them", "their values")
+    first = rules[0]
+    known = {name: getattr(first, name) for name in type(first).model_fields if name != first.tuning}
+    known = {name: value for name, value in known.items() if value != type(first).model_fields[name].default}
+    family = str(RuleFamily(type(first), known, (first.tuning,))).replace("=True", "=true")
+    kinds = {rule.kind for rule in rules}
+    proportion = "" if kinds == {GREEDY} else ", about in proportion" + (" but for epsilon" if GREEDY in kinds else "")
+    text = (
+        f"{were} not given, but chosen from a few values{where}. The length of the coefficients depends on "
+        f"{them}{proportion}; their direction hardly does. No interval of coefficients allows for other values. To "
+        f"allow for them, estimate with {option('rule', family)}, or give {its}."
+    )
+    return Notice("chosen-number", text)
 
 
 def _check_free(family: RuleFamily) -> None:

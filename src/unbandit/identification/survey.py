@@ -18,7 +18,7 @@ from unbandit import checks
 from unbandit.contexts import ContextLog, LinearRule, known_linear_rules
 from unbandit.contexts.check import OTHER_CAUSES
 from unbandit.contexts.clouds import particles_for
-from unbandit.contexts.posterior import most_probable
+from unbandit.contexts.posterior import chosen_notice, most_probable
 from unbandit.contexts.result import SCHEMA as CONTEXTS
 from unbandit.contexts.result import ContextEstimate, angle_between, degrees, estimate_contexts
 from unbandit.contexts.rule import linear_rule_or_family, parse_rule
@@ -40,7 +40,7 @@ from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.estimators.diagnostics import sorted_rows
 from unbandit.fit import Check, not_checked
-from unbandit.formatting import counted, json_number
+from unbandit.formatting import json_number
 from unbandit.identification.api import signs
 from unbandit.identification.candidates import (
     Candidate,
@@ -101,9 +101,23 @@ class CheckedRule:
     log_evidence: float = -math.inf  # of the log's beginning, by a few particles
 
     @property
+    def too_thin(self) -> bool:
+        """Return whether too few particles explain a log with features for its coefficients to be trusted."""
+        return self._warned("few-particles")
+
+    @property
+    def chosen_number(self) -> bool:
+        """Return whether the rule's number was chosen from a few values, which no interval allows for."""
+        return self._warned("chosen-number")
+
+    def _warned(self, code: str) -> bool:
+        notices = self.estimate.notices if isinstance(self.estimate, ContextEstimate) else ()
+        return any(each.code == code for each in notices)
+
+    @property
     def shown(self) -> str:
         """Return the best arm under it; with features, how well the direction of the coefficients is known."""
-        if self.estimate is None:
+        if self.estimate is None or self.too_thin:
             return ""
         if isinstance(self.estimate, Estimate):
             return ", ".join(self.estimate.best)
@@ -158,11 +172,24 @@ class Survey(Finding):
             some = "one" if len(estimates) == 1 else f"{len(estimates)}"
             which = "each of them" if len(estimates) == len(names) else f"the {some} with an estimate"
             agree = f'; under {which} "{next(iter(best))}" is the best arm'
-        found = [row.estimate for row in self.fitting if isinstance(row.estimate, ContextEstimate)]
-        angles = [angle for each in found[1:] if (angle := angle_between(found[0], each)) is not None]
-        if angles:
-            agree = f"; the directions of their coefficients differ by up to {degrees(max(angles))}"
+        agree = self._apart() or agree
         return f"{len(names)} of {number} rules fit{'s' if len(names) == 1 else ''} this log{agree}{open_ones}"
+
+    def _apart(self) -> str:
+        """Say how far the directions of coefficients are apart under rules that fit, and which were not compared."""
+        rows = [row for row in self.fitting if isinstance(row.estimate, ContextEstimate)]
+        found = [cast(ContextEstimate, row.estimate) for row in rows if not row.too_thin]
+        if len(rows) < 2:
+            return ""
+        pairs = [[angle_between(one, other) for other in found] for one in found]
+        alike = max((sum(angle is not None for angle in row) for row in pairs), default=0)
+        angles = [angle for at, row in enumerate(pairs) for angle in row[:at] if angle is not None]
+        left_out = ((len(found) - alike, "with other coefficients"), (len(rows) - len(found), "with too few particles"))
+        reasons = ", ".join(f"{many} {why}" for many, why in left_out if many)
+        if not angles:
+            return f"; the directions of their coefficients cannot be compared ({reasons})"
+        apart = f"; the directions of their coefficients differ by up to {degrees(max(angles))}"
+        return apart + (f" (not compared: {reasons})" if reasons else "")
 
     def __repr__(self) -> str:
         return f"<Survey: {self.answer()}>"
@@ -266,8 +293,10 @@ def check(
         Called with the name of each rule.
     prior
         Of a log with contexts: the deviation of every coefficient beforehand, as for `context_posterior`. Of such a
-        log every rule that chooses by features is tried, with the number and the `disjoint` that make it most probable
-        where they are not given, on the first 2,000 rounds. Sigma must be known; what is for means and arms is refused.
+        log every rule that chooses by features is tried, on the first 2,000 rounds of up to 20 demonstrations. Its
+        number and `disjoint`, where they are not given, are those that make the first 1,000 rounds of the first
+        demonstration most probable; intervals do not allow for other numbers, and a notice says so. Sigma must be
+        known; what is for means and arms is refused.
 
     Examples
     --------
@@ -360,7 +389,9 @@ def _check_contexts(
     rules = [linear_rule_or_family(spec, "candidates") for spec in specs]
     if not rules:
         raise ParameterError("expected one rule or more, as in linucb,lints; got none.", parameter="candidates")
-    rows, wider = [], dict[str, Notice]()
+    rows, wider = [], list[Notice]()
+    part = f", on the first {min(ROUNDS, int(log.lengths[0])):,} rounds of the first demonstration"
+    part = part if len(log) > 1 or log.rounds > ROUNDS else ""
     for spec, rule in zip(specs, rules, strict=True):
         if progress is not None:
             progress(f"Checking {spec}")
@@ -377,7 +408,13 @@ def _check_contexts(
             )  # fmt: skip
             evidence, fit = math.fsum(each.log_evidence for each in found.posteriors.values()), found.check
             fit = replace(fit, reason=None) if fit.verdict == "fits" else fit  # what it was compared with says no more
-            wider |= {each.code: each for each in found.notices if each.code == "narrow-prior"}
+            wider = [each for each in found.notices if each.code == "narrow-prior"][-1:] or wider
+            if not isinstance(rule, LinearRule) or rule.tuning not in rule.model_fields_set:
+                said_first = chosen_notice([chosen], part)
+                posteriors = {
+                    name: replace(each, notices=(said_first, *each.notices)) for name, each in found.posteriors.items()
+                }
+                found = replace(found, posteriors=posteriors, notices=(said_first, *found.notices))
         except NotIdentifiable as error:
             fit, refusal = not_checked(error.text), error
         except InferenceError as error:
@@ -385,13 +422,27 @@ def _check_contexts(
             wrong = Check("does not fit", 0.0, reason=said, checked=1)
             fit, refusal = wrong if error.impossible else not_checked(f"{said} {NO_PROOF}"), error
         rows.append(CheckedRule(str(spec), chosen, found, fit, refusal, evidence))
-    warnings = [*wider.values()]
+    rows.sort(key=_place)
+    warnings = [*wider, *(_thin_notice(row) for row in rows if row.too_thin)]
+    if numbers := [cast(LinearRule, row.rule) for row in rows if row.chosen_number]:
+        warnings.append(chosen_notice(numbers, part))
     if not any(row.check.verdict == "fits" for row in rows):
         warnings.append(Notice("none-fits", OTHER_CAUSES))
-    if len(log) > MOST_LEARNERS or log.lengths.max() > MOST_ROUNDS:
-        text = f"Checked in part: the first {counted(MOST_ROUNDS, 'round')} of up to {MOST_LEARNERS} demonstrations."
-        warnings.append(Notice("checked-in-part", text))
-    return Survey(tuple(sorted(rows, key=_place)), given["sigma"], tuple(warnings))
+    learners = f"the first {MOST_LEARNERS} of {len(log):,} demonstrations" if len(log) > MOST_LEARNERS else ""
+    longest, every = int(log.lengths[:MOST_LEARNERS].max()), " of each demonstration" if len(log) > 1 else ""
+    rounds = f"the first {MOST_ROUNDS:,} rounds{every}, of up to {longest:,}" if longest > MOST_ROUNDS else ""
+    if read := " and ".join(filter(None, (learners, rounds))):
+        warnings.append(Notice("checked-in-part", f"Checked in part: {read}."))
+    return Survey(tuple(rows), given["sigma"], tuple(warnings))
+
+
+def _thin_notice(row: CheckedRule) -> Notice:
+    """Say that too few particles explain a log under a rule; an estimate takes more of them."""
+    text = (
+        f"{row.rule}: at one round hardly any particle explains the log, so that neither coefficients nor their "
+        f"direction should be trusted. Estimate it with {option('rule', str(row.rule))} and more {option('particles')}."
+    )
+    return Notice("few-particles", text)
 
 
 def _most_probable(

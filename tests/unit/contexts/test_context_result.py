@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -23,10 +23,11 @@ from unbandit.contexts.result import (
 from unbandit.errors import Notice
 from unbandit.estimators.coverage import SimulatedCoverage
 from unbandit.fit import Check, FittedNumber
+from unbandit.identification.survey import CheckedRule
 from unbandit.progress import Work
 from unbandit.reporting.contexts import _check, _in_simulations, context_report, context_sentence
 
-SIGMA = 0.5
+SIGMA, FITS = 0.5, Check("fits", 0.5)
 
 
 def posterior_of(log, rule, draws, level=0.95):
@@ -258,7 +259,10 @@ def test_rules_are_tried_with_the_numbers_that_explain_a_log_best(monkeypatch):
     assert not first.rule.disjoint
     assert second.rule == ub.LinEpsilonGreedy(epsilon=0.5)
     assert first.estimate.posterior.rounds == 150
-    assert [notice.code for notice in found.warnings] == ["checked-in-part"]
+    told = {notice.code: notice.message for notice in found.warnings}
+    assert list(told) == ["few-particles", "chosen-number", "checked-in-part"]
+    assert told["few-particles"].startswith("lin-epsilon-greedy:")
+    assert told["checked-in-part"] == "Checked in part: the first 150 rounds, of up to 200."
     assert found.answer() == "1 of 2 rules fits this log"
     again = ub.Survey.from_json(found.to_json())
     assert [(row.name, row.rule, row.check, row.estimate) for row in again.rows] == [
@@ -304,6 +308,74 @@ def test_what_is_not_for_a_log_with_contexts_is_refused(given, said):
         ub.check(["A", "B"], prior=1.0)
 
 
+def several_logs(lengths):
+    """Return a log of several LinUCB learners."""
+    starts = [0, *np.cumsum(lengths)]
+    offers = np.random.default_rng(7).standard_normal((starts[-1], 3, 2))
+    return ub.ContextLog.from_arrays(offers, np.argmax(offers @ [1.0, -0.5], axis=1), starts=starts)
+
+
+@pytest.mark.parametrize(
+    ("learners", "rounds", "said"),
+    [
+        (2, 30, None),
+        (1, 30, "the first 1 of 2 demonstrations."),
+        (2, 20, "the first 20 rounds of each demonstration, of up to 30."),
+        (1, 12, "the first 1 of 2 demonstrations and the first 12 rounds of each demonstration, of up to 15."),
+    ],
+)
+def test_a_log_that_is_checked_in_part_says_which_part(monkeypatch, learners, rounds, said):
+    monkeypatch.setattr("unbandit.identification.survey.MOST_LEARNERS", learners)
+    monkeypatch.setattr("unbandit.identification.survey.MOST_ROUNDS", rounds)
+    found = ub.check(several_logs([15, 30]), "lin-softmax:temperature=0.3", sigma=SIGMA)
+    told = [notice.message for notice in found.warnings if notice.code == "checked-in-part"]
+    assert told == ([] if said is None else [f"Checked in part: {said}"])
+
+
+@pytest.mark.parametrize(
+    ("candidate", "number", "remedy"),
+    [
+        ("linucb", "alpha", "linucb:alpha=fit"),
+        (ub.LinUCB(ridge=2.0, disjoint=False), "alpha", "linucb:ridge=2.0,alpha=fit"),
+        (ub.LinTS(v=ub.FIT), "v", "lints:v=fit"),
+        ("lin-softmax", "temperature", "lin-softmax:temperature=fit"),
+        ("lin-epsilon-greedy", "epsilon", "lin-epsilon-greedy:epsilon=fit"),
+        ("linucb:alpha=1", None, None),
+        ("lin-epsilon-greedy:epsilon=0.1", None, None),
+    ],
+)
+def test_a_number_that_was_chosen_is_never_passed_over_in_silence(candidate, number, remedy):
+    contexts = np.random.default_rng(1).standard_normal((80, 4, 2))
+    log = ub.LinUCB(alpha=1).demonstrate(ub.ContextInstance([1.0, -0.5], SIGMA), contexts, seed=1)
+    found = ub.check(log, [candidate], sigma=SIGMA)
+    (row,) = found.rows
+    told = [
+        [notice.message for notice in notices if notice.code == "chosen-number"]
+        for notices in (found.warnings, row.estimate.notices, row.estimate.posterior.notices)
+    ]
+    assert row.chosen_number is (number is not None)
+    assert "chosen-number" in str(row.estimate.to_dict()) or number is None
+    for messages in told:
+        assert len(messages) == (number is not None)
+        for message in messages:
+            assert message.startswith(f"{number} = ")
+            assert f'rule="{remedy}"' in message
+            assert ("in proportion" in message) is (number != "epsilon")
+    if number is not None:
+        again = ub.Survey.from_json(found.to_json())
+        assert [each.message for each in again.warnings] == [each.message for each in found.warnings]
+        ub.contexts.rule.linear_rule_or_family(remedy)  # can be given
+
+
+def test_a_number_that_was_chosen_on_a_part_of_a_log_says_so():
+    both = several_logs([15, 30])
+    found = ub.check(both, ["lin-softmax", "lints", "lints:v=1"], sigma=SIGMA)
+    (told,) = [notice.message for notice in found.warnings if notice.code == "chosen-number"]
+    assert "on the first 15 rounds of the first demonstration" in told
+    assert (told.count("v = "), told.count("temperature = ")) == (1, 1)
+    assert [row.chosen_number for row in found.rows] == [row.name != "lints:v=1" for row in found.rows]
+
+
 def test_only_a_choice_that_a_rule_never_makes_proves_that_it_does_not_fit():
     contexts = np.random.default_rng(1).standard_normal((60, 4, 2))
     log = ub.LinEpsilonGreedy(epsilon=0.1).demonstrate(ub.ContextInstance([1.0, -0.5], SIGMA), contexts, seed=1)
@@ -316,6 +388,52 @@ def test_only_a_choice_that_a_rule_never_makes_proves_that_it_does_not_fit():
     assert died.check.reason.startswith("Round ")
     assert "none leads to this choice. This does not prove" in died.check.reason
     assert found.answer() == "none of the 2 rules that were tried is known to fit this log; 1 could not be checked"
+
+
+def fitting_row(degree, *, thin=False, disjoint=False):
+    """Return a rule that fits, with coefficients in a direction, in degrees."""
+    log = ub.ContextLog.from_arrays(np.random.default_rng(2).standard_normal((9, 3, 2)), [1] * 9)
+    rule, at = ub.LinUCB(alpha=1, disjoint=disjoint), np.radians(degree)
+    mean = np.tile([np.cos(at), np.sin(at)], 3 if disjoint else 1)
+    found = posterior_of(log, rule, mean + np.random.default_rng(3).standard_normal((50, mean.size)) / 99)
+    found = replace(found, mean=mean)
+    notices = (Notice("few-particles", "..."),) if thin else ()
+    return CheckedRule(str(rule), rule, ContextEstimate({"1": found}, {"1": ()}, {"1": {}}, None, notices), FITS)
+
+
+@pytest.mark.parametrize("order", list(permutations((0, 20, -25))))
+def test_directions_are_compared_between_all_rules_that_fit(order):
+    rows = tuple(fitting_row(degree) for degree in order)
+    assert "differ by up to 45 degrees" in ub.Survey(rows, SIGMA).answer()
+    more = (*rows, fitting_row(90, disjoint=True), fitting_row(170, thin=True))
+    said = "differ by up to 45 degrees (not compared: 1 with other coefficients, 1 with too few particles)"
+    assert said in ub.Survey(more, SIGMA).answer()
+    assert said in ub.Survey(more[::-1], SIGMA).answer()
+
+
+def test_directions_that_cannot_be_compared_are_not_passed_over_in_silence():
+    shared, apart, thin = fitting_row(0), fitting_row(0, disjoint=True), fitting_row(0, thin=True)
+    for rows, why in (
+        ((shared, apart), "1 with other coefficients"),
+        ((shared, thin), "1 with too few particles"),
+        ((thin, thin), "2 with too few particles"),
+    ):
+        assert f"directions of their coefficients cannot be compared ({why})" in ub.Survey(rows, SIGMA).answer()
+    assert ub.Survey((shared,), SIGMA).answer() == "1 of 1 rules fits this log"
+    assert (shared.shown != "", thin.shown) == (True, "")
+
+
+def test_each_rule_that_too_few_particles_explain_is_named(monkeypatch):
+    monkeypatch.setattr("unbandit.contexts.posterior.THINNEST", 1e9)  # as if few were left
+    contexts = np.random.default_rng(1).standard_normal((60, 4, 2))
+    log = ub.LinEpsilonGreedy(epsilon=0.1).demonstrate(ub.ContextInstance([1.0, -0.5], SIGMA), contexts, seed=1)
+    names = ["lin-epsilon-greedy:epsilon=0.1", "lin-epsilon-greedy:epsilon=0.2", "lin-softmax:temperature=0.3"]
+    found = ub.check(log, names, sigma=SIGMA)
+    told = [notice.message for notice in found.warnings if notice.code == "few-particles"]
+    thin = [row for row in found.rows if row.too_thin]
+    assert {row.name for row in thin} == set(names[:2])
+    assert [message.partition(": at one round")[0] for message in told] == [str(row.rule) for row in thin]
+    assert all((row.shown == "") is row.too_thin for row in found.rows)
 
 
 def test_answers_about_other_coefficients_have_no_angle_between_them(estimated):
