@@ -118,3 +118,53 @@ def reference_hesitation(
     turns = [t for t in own if t > max(both, since)]
     at = turns[-1] if turns else 0
     return len(own), len([t for t in rounds[other] if t < at]), at, ends[-1]
+
+
+def reference_decisions(
+    actions: list[int], spans: Spans, arms: int, initial: int, batch: int, delay: int
+) -> tuple[list[int], int]:
+    """Return for each round the round whose decision it follows (0 for openings), and the first that cannot be; or 0.
+
+    A batch goes on from its decision, unless an arm is to be opened or its own arm is withdrawn.
+    """
+    decided, broken = list[int](), 0
+    for round, arm in enumerate(actions, 1):
+        before, known = actions[: round - 1], actions[: max(round - 1 - delay, 0)]
+        there = [each for each in range(arms) if spans.get(each, (1, math.inf))[0] <= round]
+        there = [each for each in there if round <= spans.get(each, (1, math.inf))[1]]
+        since = decided[-1] if decided else 0
+        if any(known.count(each) < initial for each in there):
+            decided.append(0)
+            right = before.count(arm) == min(before.count(each) for each in there)
+        elif since and round < since + batch and before[-1] in there:
+            decided.append(since)
+            right = arm == before[-1]
+        else:
+            decided.append(round)
+            right = True
+        broken = broken or (0 if right else round)
+    return decided, broken
+
+
+def reference_looks(
+    actions: list[int], decided: list[int], arm: int, other: int, both: int, since: int, delay: int
+) -> tuple[int, ...]:
+    """Return what was known when an arm gave way to another: own count, the other's and the round; the same after that.
+
+    The other's last decision is the one that `after` tells of; before it, the arm was last decided for with `own` known
+    rewards, for the first time. An arm pulled again since is told of by the first decision for it after the other's.
+    """
+    turns = [t for t in range(1, len(actions) + 1) if decided[t - 1] and t > both]
+    of_other = [t for t in turns if actions[t - 1] == other]
+    of_arm = [t for t in turns if actions[t - 1] == arm and t > since]
+
+    def known(t: int) -> tuple[int, int, int]:
+        seen = actions[: max(decided[t - 1] - 1 - delay, 0)]
+        return seen.count(arm), seen.count(other), decided[t - 1]
+
+    after = known(of_other[-1]) if of_other else (0, 0, 0)
+    later = [t for t in of_arm if of_other and t > of_other[-1]]
+    earlier = [t for t in of_arm if of_other and t < of_other[-1] and known(t)[0] > 0]
+    same = [t for t in earlier if known(t)[0] == known(earlier[-1])[0]]
+    before = known(later[0]) if later else known(same[0]) if same else (0, 0, 0)
+    return *before, *after

@@ -109,7 +109,7 @@ def read_available(
         if isinstance(rule, EliminationRule):
             kernels.compare_available_elimination(*how, *rows_of, *filled, odd)
         else:
-            kernels.compare_available_index(*how, rule.fixed_delay, *rows_of, *filled, part.at_the_end, shown)
+            kernels.compare_available_index(*how, rule.fixed_delay, *rows_of, *filled, odd, part.at_the_end, shown)
         result.put(rows, part)
         references[rows], broken[rows] = shown, odd
     return AvailableReading(result, references, broken)
@@ -191,11 +191,21 @@ def said_of_availability(
             warnings.append(replace(found, demonstration=place))
         if at := int(reading.broken[which, 0]):
             arm = int(reading.broken[which, 1])
-            text = (
-                f"The order of an elimination rule is broken in round {at:,}, at the turn of arm {quoted(arms[arm])}. "
-                "The log was made by another rule, rows are missing, or arms were there in other rounds than given."
-            )
-            warnings.append(Notice("availability-order", text, round=at, arm=arms[arm], demonstration=place))
+            turn = quoted(arms[arm])
+            if (row == NOBODY).all():
+                text = (
+                    f"The order of an elimination rule is broken in round {at:,}, at the turn of arm {turn}. The log "
+                    "was made by another rule, rows are missing, or arms were there in other rounds than given."
+                )
+                found = Notice("availability-order", text, round=at, arm=arms[arm])
+            else:
+                text = (
+                    f"In round {at:,} the rule assumed would have pulled arm {turn}: a batch or an opening went on. "
+                    "The batch or the delay is another one, rows are missing, or arms were there in other rounds than "
+                    "given; do not trust the estimates."
+                )
+                found = Notice("availability-batch", text, round=at, arm=arms[arm])
+            warnings.append(replace(found, demonstration=place))
         open_still = reading.comparison.best[which] & (availability.last >= length)
         if open_still.sum() > 1:
             names = ", ".join(quoted(arms[arm]) for arm in np.flatnonzero(open_still)[:6])

@@ -134,7 +134,8 @@ class AvailableReading:
     """What demonstrations say where arms arrive late or are withdrawn, and the arm that each gap is to.
 
     `references` is -1 where there is no such arm, or none that is known: elimination rules do not show which arm was
-    the best of those left. `broken` has the first round that no elimination rule explains, and its arm; 0 for none.
+    the best of those left. `broken` has the first round that the rule does not explain (of an index rule: its batch,
+    delay or opening), and the arm whose turn it was; 0 for none.
     """
 
     comparison: Comparison

@@ -60,7 +60,7 @@ from unbandit.inference.rivals import (
     rivals_of,
     weights_of,
 )
-from unbandit.inference.steps import check_late_opening, reading_of
+from unbandit.inference.steps import check_decisions, check_late_opening, reading_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 
@@ -252,9 +252,12 @@ class _Request:
             check_rewards(self.log, self.noise)
             if whole and not forgets:  # no filter reads rules that forget
                 start = self.log.select(0, rounds) if isinstance(rule, IndexRule) else self.log
+                slow = late or getattr(rule, "batch", 1) > 1
                 if late and there is None:
                     check_late_opening(start, rule)
-                elif there is None or (isinstance(rule, IndexRule | RandomisedRule) and rule.batch == 1 and not late):
+                elif there is not None and slow and isinstance(rule, IndexRule):
+                    check_decisions(start, rule, there)
+                elif there is None or (isinstance(rule, IndexRule | RandomisedRule) and not slow):
                     reading_of(start, 0, rule, self.horizon, there)
         except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())

@@ -192,6 +192,24 @@ def steps_while_there(actions: Integers, rewards: Numbers, initial: int, there: 
     return _steps(actions, np.ones_like(actions), rounds, ~opens, rewards, Spans(there.first, there.last))
 
 
+def check_decisions(log: ActionLog, rule: IndexRule, there: Availability) -> None:
+    """Refuse a demonstration that contradicts the batch or the delay of a rule whose arms arrive late or are withdrawn.
+
+    Arms may be opened in any order.
+    """
+    from unbandit.kernels.availability import first_contradiction
+
+    actions, spans = log.demonstration(0).astype(np.int64), Spans(there.first, there.last)
+    at, turn = first_contradiction(actions, spans, rule.initial, rule.batch, rule.fixed_delay)
+    if at > 0:
+        raise InferenceError(
+            f'a batch or an opening of {rule} goes on, and "{log.arms[turn]}" would have come; the log has '
+            f'"{log.arms[actions[at - 1]]}".',
+            round=at,
+            remedy="Check batch and delay, and the rounds in which arms were there.",
+        )
+
+
 def _opening_rounds(actions: Integers, initial: int, there: Availability) -> Marks:
     """Return the rounds in which some arm that can be pulled has fewer than `initial` pulls."""
     opens = np.zeros(actions.size, np.bool_)

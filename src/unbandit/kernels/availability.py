@@ -144,25 +144,41 @@ def _against(
 def _decisions(
     actions: NDArray[Any], spans: Spans, initial: int, batch: int, delay: int, pulls: Integers, known: Integers,
     look: Integers,
-) -> None:  # fmt: skip
+) -> tuple[int, int]:  # fmt: skip
     """Fill in the round of the decision that each round follows, counted from 0; -1 where an arm is opened.
 
-    As `pull_available_index` decides: a new arm and the withdrawal of its arm end a batch.
+    As `pull_available_index` decides: a new arm and the withdrawal of its arm end a batch. Returns the first round,
+    counted from 1, in which no such rule pulls the arm of the record, and the arm whose turn it is; 0 where all may be.
     """
-    left = 0
+    left, broken, turn = 0, 0, np.int64(NOBODY)
     for arm in range(pulls.size):
         pulls[arm] = known[arm] = 0
     for t in range(actions.size):
         if t > delay:
             known[actions[t - 1 - delay]] += 1
-        _, opened = arm_to_open(spans, pulls, known, initial, t + 1)
+        fewest, opened = arm_to_open(spans, pulls, known, initial, t + 1)
+        due = np.int64(NOBODY)
         if opened >= 0:
             look[t], left = -1, 0
+            due = opened if pulls[actions[t]] > fewest else due
         elif left > 0 and is_there(spans, np.int64(actions[t - 1]), t + 1):
             look[t], left = look[t - 1], left - 1
+            due = np.int64(actions[t - 1]) if actions[t] != actions[t - 1] else due
         else:
             look[t], left = t, batch - 1
+        if due >= 0 and broken == 0:
+            broken, turn = t + 1, due
         pulls[actions[t]] += 1
+    return broken, turn
+
+
+@compiled
+def first_contradiction(
+    actions: NDArray[Any], spans: Spans, initial: int, batch: int, delay: int
+) -> tuple[int, int]:  # fmt: skip
+    """Return the first round that contradicts a batch, a delay or an opening, and the arm whose turn it is."""
+    pulls, known = np.empty(spans.first.size, np.int64), np.empty(spans.first.size, np.int64)
+    return _decisions(actions, spans, initial, batch, delay, pulls, known, np.empty(actions.size, np.int64))
 
 
 @inlined
@@ -212,25 +228,29 @@ def _looks_against(
 @compiled
 def compare_available_index(
     rule: Any, assumed: Assumptions, two_sided: bool, delay: int, codes: NDArray[Any], offsets: Integers, spans: Spans,
-    best: Marks, verdict: Verdicts, numbers: Numbers, at_the_end: Numbers, references: Integers,
+    best: Marks, verdict: Verdicts, numbers: Numbers, broken: Integers, at_the_end: Numbers, references: Integers,
 ) -> None:  # fmt: skip
     """Fill in what demonstrations of an index rule say about every arm's gap; see `compare_index`.
 
     `references` has the arm that each arm's gap is to: the best one of those that were there in its last round. Where
     an arm preferred since another was withdrawn is the other of a pair, hesitations before that withdrawal were not
-    between the two, and do not count.
+    between the two, and do not count. `broken` has for each demonstration the first round that contradicts a batch or
+    a delay, and the arm whose turn it is; 0 for none.
     """
     arms, initial = spans.first.size, assumed.initial
     opened, ends, found = np.empty(arms, np.int64), np.empty(arms, np.int64), np.empty(7, np.int64)
     pulls, latest, totals = np.empty(arms, np.int64), np.empty(arms, np.int64), np.empty(arms, np.int64)
     since, doubted = np.empty(arms, np.int64), np.empty(arms, np.int64)
-    means, known, late = np.empty(arms), np.empty(arms, np.int64), delay > 0 or (two_sided and assumed.batch > 1)
+    means, known, paced = np.empty(arms), np.empty(arms, np.int64), delay > 0 or assumed.batch > 1
+    late = paced and (two_sided or delay > 0)
     for d in range(offsets.size - 1):
         actions = codes[offsets[d] : offsets[d + 1]]
         length, reference = actions.size, references[d]
         look = np.empty(length, np.int64)
-        if late:
-            _decisions(actions, spans, initial, assumed.batch, delay, pulls, known, look)
+        broken[d, 0] = broken[d, 1] = 0
+        if paced:
+            odd, turn = _decisions(actions, spans, initial, assumed.batch, delay, pulls, known, look)
+            broken[d, 0], broken[d, 1] = odd, turn
         for arm in range(arms):
             opened[arm], totals[arm], best[d, arm], reference[arm], means[arm] = 0, 0, False, NOBODY, math.nan
             ends[arm] = min(spans.last[arm], length)
@@ -313,12 +333,15 @@ def compare_available_index(
                     if compared.verdict == ESTIMATED and newcomer and found[6] == 1 and count == own:
                         compared = _descended(rule, assumed, mean, looks, most, compared)
                     looks = _looks(own, of_best, round + 1, count, most, ended + 1)
+                    if paced:  # at the decisions for whole batches
+                        both = max(opened[arm], opened[other])
+                        looks, _ = _looks_against(actions, ends[arm], arm, other, both, since[arm], delay, look)
                 if ended > 0 and rival >= 0:  # against the other arm that may be best it is at least as much worse
                     compared = Compared(
                         BOUNDED, math.nan, compared.below, math.nan, compared.own, compared.other, math.nan,
                         math.nan, compared.slope, math.nan, math.nan,
                     )  # fmt: skip
-                if compared.verdict == ESTIMATED:
+                if compared.verdict == ESTIMATED and min(looks.own_before, looks.best_before, looks.decided) > 0:
                     gap, _ = gap_and_slope(rule, assumed.shifts, mean, looks.own, looks.best_after, looks.ended)
                     then = looks.own_before, looks.best_before, looks.decided
                     further = surplus_at_the_end(rule, assumed.shifts, mean, gap, *then)

@@ -148,7 +148,8 @@ def compare_index(
                     else:
                         own_then, best_then, decided = own[d, arm], of_best[d, arm], rounds[d, arm] + 1
                         if assumed.batch > 1:  # the decision for the batch
-                            own_then, decided = max(own_then - assumed.batch, assumed.initial), decided - assumed.batch
+                            own_then = max(own_then - assumed.batch, assumed.initial)
+                            decided = max(decided - assumed.batch, 1)
                         gap, _ = gap_and_slope(rule, assumed.shifts, mean_at_end, count, most, end + 1)
                     further = surplus_at_the_end(rule, assumed.shifts, mean, gap, own_then, best_then, decided)
                 at_the_end[d, arm] = further

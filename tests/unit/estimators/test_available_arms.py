@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from reference_available import reference_hesitation
+from reference_available import reference_decisions, reference_hesitation, reference_looks
 
 import unbandit as ub
 from unbandit.cli.output import estimate_table
@@ -13,8 +13,11 @@ from unbandit.errors import LogError, ParameterError
 from unbandit.estimators.arguments import told_availability
 from unbandit.estimators.availability import said_of_table
 from unbandit.estimators.stream import StreamingEstimate
+from unbandit.inference.steps import check_decisions
+from unbandit.kernels import availability as kernels
+from unbandit.kernels.simulate_available import Spans
 from unbandit.log import ActionLog
-from unbandit.log.availability import ALWAYS
+from unbandit.log.availability import ALWAYS, availability_of
 from unbandit.reporting.sentence import sentence
 
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
@@ -67,6 +70,105 @@ def test_batches_and_delays_are_read_where_arms_change(late):
         held += ((low <= gaps) & (gaps <= high))[found.columns.verdict[0] == 1].tolist()
     assert len(held) > several / 2
     assert np.mean(held) > 0.85  # 95%, with an error of about 4%
+
+
+def random_log(seed):
+    """Return a rule with a batch, a delay and an opening, its log, and when its arms came and went."""
+    draws = np.random.default_rng([7, seed])
+    batch, delay, initial = (int(draws.choice(each)) for each in ((1, 3, 20), (0, 4, 30), (1, 2)))
+    ties = ("lowest", "random")[seed % 2]
+    made = parse_rule(f"ucb:alpha=0.25,batch={batch},delay={delay},initial={initial},ties={ties}")
+    table = {"1": (None, int(draws.integers(100, 600))), "2": (int(draws.integers(2, 500)), None)}
+    table |= {"3": (int(draws.integers(2, 300)), int(draws.integers(350, 800)))}
+    return made, table, made.demonstrate(ub.Instance(draws.uniform(0, 1, 4), 0.5), 900, seed=seed, availability=table)
+
+
+def spans_of(table):
+    return {int(arm): (first or 1, last or np.inf) for arm, (first, last) in table.items()}
+
+
+def test_decisions_and_what_was_known_at_them_are_those_of_plain_python():
+    compared, refused = 0, 0
+    for seed in range(30):
+        rule, table, log = random_log(seed)
+        there, actions = availability_of(table, log.arms), log.demonstration(0).astype(np.int64)[:400]
+        spans = Spans(there.first, there.last)
+        if seed % 3 == 2:  # of another rule
+            draws = np.random.default_rng(seed)
+            at = draws.integers(0, actions.size, 3)
+            actions[at] = (actions[at] + 1) % 4
+        decided, broken = reference_decisions(
+            actions.tolist(), spans_of(table), 4, rule.initial, rule.batch, rule.delay
+        )  # fmt: skip
+        pulls, known, look = (np.empty(size, np.int64) for size in (4, 4, actions.size))
+        how = rule.initial, rule.batch, rule.delay
+        found = kernels._decisions(actions, spans, *how, pulls, known, look)
+        assert (look + 1).tolist() == decided
+        assert found[0] == broken == kernels.first_contradiction(actions, spans, *how)[0]
+        refused += broken > 0
+        both = 60 + rule.delay
+        for arm, other, since in ((0, 1, 0), (2, 0, 0), (3, 0, 200), (1, 3, 0)):
+            known_then, _ = kernels._looks_against(
+                actions, actions.size, arm, other, both, since, rule.delay, look
+            )  # fmt: skip
+            expected = reference_looks(actions.tolist(), decided, arm, other, both, since, rule.delay)
+            assert tuple(known_then)[:6] == expected
+            compared += min(expected) > 0
+    assert compared > 20
+    assert refused > 3
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_right_logs_with_batches_and_delays_are_never_refused(seed):
+    rule, table, log = random_log(seed)
+    check_decisions(log, rule, availability_of(table, log.arms))
+    assert "availability-batch" not in {each.code for each in estimate(log, rule, table).warnings}
+
+
+@pytest.mark.parametrize("method", ["bracket", "switching"])
+def test_a_log_that_contradicts_a_batch_or_a_delay_does_not_fit(method):
+    table, caught = {"2": (21, None)}, 0
+    for seed in range(10):
+        made = parse_rule("ucb:alpha=0.25,delay=10").demonstrate(INSTANCE, 400, seed=seed, availability=table)
+        if method == "bracket":
+            found = estimate(made, "ucb:alpha=0.25,delay=13", table, check=True)
+            said = next(each for each in found.warnings if each.code == "availability-batch")
+            assert (found.check.verdict, found.check.p_value) == ("does not fit", 0.0)
+            assert f"Round {said.round:,}: a batch or an opening of" in found.check.reason
+        rule = parse_rule("ucb:alpha=0.25,batch=20")
+        log = rule.demonstrate(INSTANCE, 800, seed=seed, availability=table)
+        decided, broken = reference_decisions(log.demonstration(0).tolist(), spans_of(table), 4, 1, 20, 0)
+        assert broken == 0
+        changed, actions = 410, log.demonstration(0).tolist()
+        while decided[changed] == changed + 1 or decided[changed + 1] == changed + 2:  # at the ends of a batch
+            changed += 1
+        actions[changed] = (actions[changed] + 1) % 4
+        found = estimate(ub.ActionLog.from_actions(actions, arms=range(4)), rule, table, method=method, check=True)
+        assert (found.check.verdict, found.check.p_value) == ("does not fit", 0.0)
+        assert f"Round {changed + 1:,}: a batch or an opening of" in found.check.reason
+        caught += ("availability-batch", changed + 1) in {(each.code, each.round) for each in found.warnings}
+    assert caught == 10
+
+
+def test_an_arm_that_was_withdrawn_is_told_by_batches_too():
+    rule = parse_rule("ucb:alpha=0.25,batch=20")
+    log = rule.demonstrate(INSTANCE, 20_000, seed=3, availability={"0": (None, 700), "2": (301, None)})
+    for method in ("bracket", "switching"):
+        warnings = estimate(log, rule, {"2": (301, None)}, method=method).warnings
+        assert ("not-reconsidered", "0") in {(each.code, each.arm) for each in warnings}
+
+
+@pytest.mark.parametrize(
+    ("text", "method"), [("batch=100", "switching"), ("batch=100", "bracket"), ("delay=30", "bracket")]
+)
+def test_arms_that_were_reconsidered_are_not_said_to_be_withdrawn(text, method):
+    table, rule, estimated = {"2": (801, None)}, parse_rule(f"ucb:alpha=0.25,{text}"), 0
+    for seed, means in enumerate(np.random.default_rng(4).uniform(0, 1, (60, 4))):
+        log = rule.demonstrate(ub.Instance(means, 0.5), 4_000, seed=seed, availability=table)
+        found = estimate(log, rule, table, method=method)
+        assert "not-reconsidered" not in {each.code for each in found.warnings}
+        estimated += int((found.columns.verdict == 1).sum())
+    assert estimated > 100
 
 
 def test_arms_that_are_always_there_are_read_so_in_batches_and_late():
