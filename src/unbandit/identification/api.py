@@ -61,6 +61,7 @@ from unbandit.inference.draws import check_rewards
 from unbandit.inference.rivals import RANDOM, batch_of
 from unbandit.inference.steps import check_filtered
 from unbandit.inference.whole_numbers import MOST_OPENING
+from unbandit.kernels.tally import read_epochs
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, AvailabilityTable
 from unbandit.progress import current_work, interruptible
@@ -258,17 +259,18 @@ def signs(log: ActionLog, there: Availability | None = None) -> list[Notice]:
         )
         found.append(Notice("shows-batches", text, count=size))
     if not any(each.code in ("shows-turns", "shows-batches") for each in found):
-        found += _habits(runs, arms)
+        found += _habits(runs, arms, changing=there is not None)
     if len(runs) == 1 and there is None:
         found += _signs_of_change(log, runs[0])
     return found
 
 
-def _habits(runs: Sequence[NDArray[np.int64]], arms: int) -> list[Notice]:
+def _habits(runs: Sequence[NDArray[np.int64]], arms: int, *, changing: bool) -> list[Notice]:
     """Say that arms are repeated, or not repeated, far more often than by choices at random, in both halves of a log.
 
     What follows arms other than the most-pulled one, which most rules soon leave, or any arm, is compared with the
-    shares of arms in the same part of the log.
+    shares of arms in the same part of the log. Rules that do so by rewards are named; where arms are `changing`, no
+    order of turns is read.
     """
     again, expected, variance, rounds = np.zeros((4, 2, 2))  # by what is looked at, and by half
     for run in runs:
@@ -285,9 +287,12 @@ def _habits(runs: Sequence[NDArray[np.int64]], arms: int) -> list[Notice]:
     if not stays and not ((far[1] < -STRANGE) & (again[1] < expected[1] / 3)).all():
         return []
     kind, where, people = 0, "arms other than the most-pulled one", "to stay"
-    others = "learners that go by the last reward, rules whose rewards come late"
+    others = "rules that go by few rewards (learning-softmax, sliding-window-ucb), rules whose rewards come late"
     if not stays:
-        kind, where, others, people = 1, "an arm", "rules that take arms in turn", "to change"
+        kind, where, people = 1, "an arm", "to change"
+        others = "rules that take arms in turn (sae, phased)"
+        if not changing and not any(read_epochs(run, arms)[1] for run in runs):
+            others = "elimination rules (sae, phased), whose order the log keeps"
     seen, chance = again[kind].sum() / rounds[kind].sum(), expected[kind].sum() / rounds[kind].sum()
     text = (
         f"After {where}, the same arm comes again in {seen:.0%} of the rounds; choices at random would repeat it in "
@@ -433,7 +438,9 @@ def _decided(
     shown = signs(request.log, request.there)
     habits = [each for each in shown if each.code == "shows-habit"]
     if fitting and isinstance(contenders[left[0]].guesses[0].rule, RandomisedRule):
-        notes = [*notes, *habits]  # people have habits that such rules imitate
+        own = f"{contenders[left[0]].name} is not excluded, and would do so by rewards. If people chose by habit, its "
+        own += "values say nothing about the arms."
+        notes += [replace(each, text=f"{each.text} {own}") for each in habits]
     if fitting and request.there is None:  # a greedy rule may explain rows that somebody sorted
         warnings += sorted_rows(request.log)
     if not fitting:

@@ -14,6 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import unbandit as ub
+from unbandit.demonstrators import parse_rule
 from unbandit.fit import Check
 from unbandit.identification import api, evidence, values
 from unbandit.identification.evidence import Contender, Decision, Guess, IdentificationRequest, LogEvidence
@@ -645,7 +646,29 @@ def test_a_habit_is_named_and_is_no_choice_at_random():
     survey = ub.check(log, "sae", sigma=0.5)
     assert [each.code for each in survey.warnings] == ["none-fits", "shows-habit"]
     learner = ub.identify(log, "learning-softmax:rate=0.9,temperature=0.1,initial=0", sigma=0.5, particles=60)
-    assert "shows-habit" in {each.code for each in learner.notes}  # a learner may explain a habit
+    said = next(each.message for each in learner.notes if each.code == "shows-habit")
+    assert "learning-softmax:rate=0.9,temperature=0.1,initial=0 is not excluded, and would do so by rewards." in said
+    assert not any("not excluded" in each.message for each in (*found.notes, *survey.warnings))
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_rules_that_take_arms_in_turn_are_named_beside_a_habit():
+    """Elimination rules keep an order of turns, which people who like to change do not; nothing more is claimed."""
+
+    def said(log):
+        return next((each.message for each in api.signs(log) if each.code == "shows-habit"), "")
+
+    means = np.random.default_rng(1).uniform(0, 1, (10, 4))
+    for text in ("sae", "phased"):
+        rule = parse_rule(text)
+        logs = [rule.demonstrate(ub.Instance(each, 0.5), 400, seed=at) for at, each in enumerate(means)]
+        assert (
+            sum("So do elimination rules (sae, phased), whose order the log keeps" in said(log) for log in logs) == 10
+        )
+    people = said(ub.ActionLog.from_actions("ABCD" + "ACBDABDCBADBCDACDBCABDCDABADCBACBDBCADAB" * 5))
+    assert "So do rules that take arms in turn (sae, phased), and people who like to change" in people
+    stays = said(ub.ActionLog.from_actions("ABCD" + "AAAAACCCCCCCBBBDDDDDDDDDDBBBBBBAAAACCCDDDDBBBBBCC" * 6))
+    assert "rules that go by few rewards (learning-softmax, sliding-window-ucb)" in stays
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
