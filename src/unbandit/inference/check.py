@@ -239,8 +239,6 @@ class _Request:
         if self.part is not None and self._played(rounds) > MOST_ROUNDS_OF_PART:
             return not_checked(f"The log shows too little of {self._played(rounds):,} rounds to simulate all of them.")
         predicted = whole and predicts(rule, self.noise, there) and self._decided() >= 4 * arms
-        if (forgets or (there is not None and not predicted)) and (self.found is None or not self.found.says_anything):
-            return not_checked("No gap is known, and the rule can only be simulated at one.")
         if not whole and (self.found is None or not self.found.says_anything):
             return not_checked("No gap was estimated, so there is nothing to simulate.")
         is_thinned = self.part is not None and hasattr(self.part[0], "kept")
@@ -261,6 +259,8 @@ class _Request:
                     reading_of(start, 0, rule, self.horizon, there)
         except (InferenceError, LogError) as refusal:
             return self._verdict(0.0, capitalise(str(refusal)), ())
+        if (forgets or (there is not None and not predicted)) and (self.found is None or not self.found.says_anything):
+            return not_checked("No gap is known, and the rule can only be simulated at one.")
         if late and (self.found is None or not self.found.says_anything):
             return not_checked("No gap was estimated, so there is nothing to simulate.")
         noise, notes = self.noise, []

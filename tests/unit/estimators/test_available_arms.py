@@ -150,6 +150,16 @@ def test_a_log_that_contradicts_a_batch_or_a_delay_does_not_fit(method):
     assert caught == 10
 
 
+def test_a_contradiction_is_found_where_no_gap_is_known():
+    rule, table = parse_rule("ucb:alpha=0.25,batch=20"), {"1": (21, None)}
+    log = ub.ActionLog.from_actions([0] * 20 + [1] * 15 + [0, 1] * 3)
+    found = estimate(log, rule, table, check=True)
+    assert found.columns.verdict[0].tolist().count(1) == 0  # no gap is estimated
+    assert (found.check.verdict, found.check.p_value) == ("does not fit", 0.0)
+    right = ub.ActionLog.from_actions([0] * 20 + [1] * 21)
+    assert estimate(right, rule, table, check=True).check.verdict == "not checked"
+
+
 def test_an_arm_that_was_withdrawn_is_told_by_batches_too():
     rule = parse_rule("ucb:alpha=0.25,batch=20")
     log = rule.demonstrate(INSTANCE, 20_000, seed=3, availability={"0": (None, 700), "2": (301, None)})
