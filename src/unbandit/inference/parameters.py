@@ -651,7 +651,7 @@ def _scale_note(x: Numbers, weights: Numbers, prior: Prior, freedom: int) -> str
         return ""
     return (
         f"The log shows gaps in units of the {SCALED}, and hardly how large both are: that is settled by the prior, "
-        f"{prior}. Under a prior twice as wide, {SCALED}, gaps and their intervals would be up to about twice as large. "
+        f"{prior}. Under a prior twice as wide, {SCALED}, gaps and intervals would be up to about twice as large. "
         f"Give the {SCALED}, or the size of differences between arms that you expect, with {option('prior')}."
     )
 
