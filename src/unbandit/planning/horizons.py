@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from unbandit import checks, datasets, theory
 from unbandit.demonstrators import SAE, UCB, Demonstrator, parse_rule
 from unbandit.demonstrators.base import linear_rules
-from unbandit.demonstrators.rule import by_any_name
+from unbandit.demonstrators.rule import Rule, by_any_name
 from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import ParameterError
 from unbandit.estimators.procedures import check_comparable, most_pulled, quantile
@@ -299,7 +299,8 @@ def rule_of_arms(rule: Demonstrator | str) -> Demonstrator:
     try:
         return parse_rule(rule)
     except ParameterError as error:
-        if by_any_name(str(rule).partition(":")[0].strip(), linear_rules()) is None:
+        named = str(rule).partition(":")[0].strip() if isinstance(rule, str | Rule) else ""
+        if by_any_name(named, linear_rules()) is None:
             raise
         text = f'expected a rule whose log shows gaps between arms; got "{rule}", whose log shows coefficients. How '
         text += "well depends on the features that will be offered, of which nothing is known here."

@@ -107,7 +107,7 @@ def test_counts_and_an_unknown_noise_are_refused(log):
     counts = ub.ActionLog.from_counts({"A": 300, "B": 40, "C": 12})
     with pytest.raises(NotIdentifiable, match="pull counts without their order"):
         ub.estimate(counts, "ucb:fit", sigma=0.5)
-    with pytest.raises(ParameterError, match="where the rule's own sigma is fitted"):
+    with pytest.raises(ParameterError, match="fits the one that the rule assumes, which may be another"):
         ub.estimate(log, "thompson:fit")
 
 
