@@ -113,3 +113,10 @@ def test_errors_of_a_plan_that_are_not_known_stay_so() -> None:
     for name in ("reach", "error", "regret"):
         for one, other in zip(getattr(again.curves, name), getattr(plan.curves, name), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_draws_that_are_no_numbers_are_refused() -> None:
+    said = json.loads(answer("Population").to_json())
+    said["draws"]["centre"] = "abc"
+    with pytest.raises(UnbanditError, match="expected"):
+        ub.Population.from_json(json.dumps(said))

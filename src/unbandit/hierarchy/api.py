@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import warnings as python_warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from unbandit import checks
@@ -37,13 +38,12 @@ from unbandit.hierarchy.result import Population
 from unbandit.identification.candidates import assumed_noise
 from unbandit.inference import NormalPrior, Prior
 from unbandit.inference.draws import check_rewards
+from unbandit.inference.filter import known_rewards
 from unbandit.inference.parameters import SCALED
 from unbandit.inference.prior import belief_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.kernels.smc.cloud import ArmPrior, Belief, posterior_mean
 from unbandit.log import ActionLog
-
-Found = TypeVar("Found")
 
 PLACES, DRAWS_PER_PLACE = 8, 100  # of a participant's parameters at which the arms' means are drawn, and draws at each
 SHARED_PLACES, SIMULATED = 100, 8  # draws at which everybody is simulated who shares values, and simulations of each
@@ -141,11 +141,12 @@ def population(
     shared, known = values == "shared", all(each.rewards_known for each in people)
     if shared and not known:
         raise NotIdentifiable(
-            "Hidden values of the arms that participants share are not estimated: of 18 simulated logs one had an "
-            "interval that was short and far from the truth.",
+            "Hidden values of the arms that participants share are not estimated: nothing but choices shows them, and "
+            "no way to read them that was tried had intervals that hold.",
             remedy=f"Leave {option('values')} out. Where the log holds every reward, values can be shared.",
         )
-    hierarchy = Hierarchy(_in_parts("Reading participants", Participant.table, people, workers), free)
+    tables = checks.in_parts("Reading participants", _table, [(each,) for each in people], workers)
+    hierarchy = Hierarchy(tables, free)
     draws = hierarchy.draw(seed)
     if shared:
         draws = replace(draws, values=_given_rewards(record, belief, len(draws.people), seed))
@@ -189,31 +190,15 @@ def population(
     return answer
 
 
-def _in_parts(
-    stage: str, read: Callable[[Participant], Found], people: Sequence[Participant], workers: int
-) -> list[Found]:
-    """Read every participant; a refusal names the one that it is about."""
-
-    def own(person: Participant) -> Found:
-        try:
-            return read(person)
-        except InferenceError as error:
-            name = person.log.demonstrations[0]
-            raise InferenceError(
-                f'participant "{name}": {error.text}', round=error.round, remedy=error.remedy or "Check the rule."
-            ) from None
-
-    return checks.in_parts(stage, own, [(each,) for each in people], workers)
-
-
-def known_rewards(log: ActionLog) -> tuple[Numbers, Numbers]:
-    """Return sum and number of each arm's known rewards."""
-    sums, counts = np.zeros(len(log.arms)), np.zeros(len(log.arms))
-    if log.rewards is not None and log.actions is not None:
-        known = ~np.isnan(log.rewards)
-        np.add.at(counts, log.actions[known], 1.0)
-        np.add.at(sums, log.actions[known], log.rewards[known])
-    return sums, counts
+def _table(person: Participant) -> Numbers:
+    """Tabulate a participant's likelihood; a refusal names the participant."""
+    try:
+        return person.table()
+    except InferenceError as error:
+        name = person.log.demonstrations[0]
+        raise InferenceError(
+            f'participant "{name}": {error.text}', round=error.round, remedy=error.remedy or "Check the rule."
+        ) from None
 
 
 def _given_rewards(record: ActionLog, prior: Belief, number: int, seed: int) -> Numbers:
@@ -229,14 +214,10 @@ def _given_rewards(record: ActionLog, prior: Belief, number: int, seed: int) -> 
 def _not_shared(record: ActionLog, noise: Noise) -> list[Notice]:
     """Warn where rewards show that arms were not worth the same to all participants.
 
-    The scatter of participants' averages around an arm's is chi-squared. Rules pull an arm less often after bad
-    rewards; in simulations of five rules that made little difference.
+    The scatter of participants' averages around an arm's is chi-squared, nearly: rules pull an arm less often after bad
+    rewards.
     """
-    assert record.actions is not None
-    assert record.rewards is not None
-    groups = np.repeat(np.arange(len(record)), record.lengths) * len(record.arms) + record.actions
-    pulls = np.bincount(groups, minlength=record.pulls.size).reshape(record.pulls.shape)
-    sums = np.bincount(groups, record.rewards, minlength=record.pulls.size).reshape(record.pulls.shape)
+    pulls, sums = record.pulls, _sums(record)[0]
     average = sums.sum(axis=0) / np.maximum(pulls.sum(axis=0), 1)
     variance = noise.sigma**2 if isinstance(noise, Gaussian) else np.maximum(average * (1 - average), 1e-9)
     scatter = float((pulls * np.square(sums / np.maximum(pulls, 1) - average) / variance).sum())
@@ -270,12 +251,10 @@ def _noise(record: ActionLog, sigma: float | None, bernoulli: bool) -> tuple[Noi
     """Return the rewards' noise with warnings and notes: where all rewards are known, what they show."""
     if sigma is not None or bernoulli or record.rewards is None or np.isnan(record.rewards).any():
         return *assumed_noise(sigma, bernoulli), []
-    assert record.actions is not None
-    people = np.repeat(np.arange(len(record)), record.lengths)
-    groups = people * len(record.arms) + record.actions
-    counts = np.maximum(np.bincount(groups), 1)
-    off = record.rewards - (np.bincount(groups, record.rewards) / counts)[groups]
-    deviation = float(np.sqrt(np.square(off).sum() / max(record.rewards.size - np.unique(groups).size, 1)))
+    sums, groups = _sums(record)
+    off = record.rewards - (sums / np.maximum(record.pulls, 1)).reshape(-1)[groups]
+    freedom = record.rewards.size - np.count_nonzero(record.pulls)
+    deviation = float(np.sqrt(np.square(off).sum() / max(freedom, 1)))
     if not deviation > 0:
         deviation = float(record.rewards.std()) or 1.0
     text = (
@@ -283,6 +262,16 @@ def _noise(record: ActionLog, sigma: float | None, bernoulli: bool) -> tuple[Noi
         f"average, {deviation:.3g}."
     )
     return Gaussian(deviation), [], [Notice("sigma-from-rewards", text)]
+
+
+def _sums(record: ActionLog) -> tuple[Numbers, NDArray[np.int64]]:
+    """Return the sum of each participant's rewards of each arm, all being known, and every round's place in it."""
+    assert record.actions is not None
+    assert record.rewards is not None
+    people = np.repeat(np.arange(len(record)), record.lengths)
+    groups = (people * len(record.arms) + record.actions).astype(np.int64)
+    sums = np.bincount(groups, weights=record.rewards, minlength=record.pulls.size).astype(np.float64)
+    return sums.reshape(record.pulls.shape), groups
 
 
 def _around_rewards(record: ActionLog, noise: Noise) -> NormalPrior | None:

@@ -97,17 +97,17 @@ class Hierarchy:
     def draw(self, seed: int) -> PopulationDraws:
         """Draw populations and participants."""
         generator = np.random.default_rng([seed, 11])
-        states = self.populations(generator)
-        together, alone = self.people(states.drawn, generator), self.alone(len(states.drawn), generator)
+        states = self._populations(generator)
+        together, alone = self._people(states.drawn, generator), self._alone(len(states.drawn), generator)
         d = len(self._nodes)
         centre, spread = states.drawn[:, :d], np.exp(states.drawn[:, d:])
-        return PopulationDraws(centre, spread, together, alone, states.effective_size, self.evidence_of(states))
+        return PopulationDraws(centre, spread, together, alone, states.effective_size, self._evidence_of(states))
 
-    def alone(self, number: int, generator: np.random.Generator) -> Numbers:
+    def _alone(self, number: int, generator: np.random.Generator) -> Numbers:
         """Draw every participant's parameters given the own choices alone, without a population."""
         usual = np.array([each.usual for each in self._parameters])
         broad = np.concatenate([usual[:, 0], np.log(np.hypot(usual[:, 1], SPREAD))])
-        return self.people(np.tile(broad, (number, 1)), generator)
+        return self._people(np.tile(broad, (number, 1)), generator)
 
     def only(self, asked: Sequence[int]) -> Hierarchy:
         """Return some of the participants."""
@@ -117,9 +117,9 @@ class Hierarchy:
 
     def log_evidence(self, seed: int) -> float:
         """Return the log evidence of all choices, the population being unknown."""
-        return self.evidence_of(self.populations(np.random.default_rng([seed, 11])))
+        return self._evidence_of(self._populations(np.random.default_rng([seed, 11])))
 
-    def evidence_of(self, states: States) -> float:
+    def _evidence_of(self, states: States) -> float:
         """Return the log evidence of all choices, given draws of the population."""
         # what the density leaves out: of a normal prior on each centre, and of a half-normal one on each spread
         constants = sum(-np.log(np.pi * SPREAD * each.usual[1]) for each in self._parameters)
@@ -155,7 +155,7 @@ class Hierarchy:
         result += (log_spread - 0.5 * np.square(np.exp(log_spread) / SPREAD)).sum(axis=1)
         return np.where((log_spread < self._low).any(axis=1), -np.inf, result)
 
-    def populations(self, generator: np.random.Generator) -> States:
+    def _populations(self, generator: np.random.Generator) -> States:
         """Draw centres and logarithms of spreads."""
         return draw_states(self._log_density, *self._mode(), generator)
 
@@ -185,7 +185,7 @@ class Hierarchy:
 
     # The participants
 
-    def people(self, states: Numbers, generator: np.random.Generator) -> Numbers:
+    def _people(self, states: Numbers, generator: np.random.Generator) -> Numbers:
         """Draw every participant's parameters given each population: a node, and a place around it."""
         d, participants = len(self._nodes), len(self._likelihood)
         centre, spread = states[:, :d], np.exp(states[:, d:])

@@ -247,13 +247,11 @@ class Participant:
     def table(self) -> Numbers:
         """Return the logarithm of the probability of the choices at every node of the grid."""
         more, nodes = EXACT if self.rewards_known else 1, node_grid(self.parameters)
-        return tabulate(explored(self.log_probability, nodes, more * ENOUGH[len(self.parameters)]), nodes)
+        return tabulate(self.log_probability, nodes, more * ENOUGH[len(self.parameters)])
 
 
-def explored(
-    function: Callable[[Sequence[float], float], float], nodes: Sequence[Numbers], enough: float
-) -> dict[Place, float]:
-    """Evaluate a smooth function of one or two coordinates at some nodes, which show it where it is large.
+def tabulate(function: Callable[[Sequence[float], float], float], nodes: Sequence[Numbers], enough: int) -> Numbers:
+    """Return a smooth function of one or two coordinates at all nodes, from evaluations at some of them.
 
     `function` takes a place, and a value below which it need not be precise. The lattice is refined until so many of
     its points as are `enough` have nearly the largest value.
@@ -283,12 +281,6 @@ def explored(
         within = NEARER if level else NEAR
         while around := _neighbours(_near(known, step, within), step, shape) - known.keys():
             evaluate(sorted(around))
-    return known
-
-
-def tabulate(known: Mapping[Place, float], nodes: Sequence[Numbers]) -> Numbers:
-    """Return a smooth function at all nodes, from its values at some of them."""
-    d, shape = len(nodes), tuple(each.size for each in nodes)
     grid = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1)
     return _smooth(known, grid.reshape(-1, d), 2 ** LEVELS[d]).reshape(shape)
 

@@ -257,7 +257,10 @@ class Population(Finding):
     def from_json(cls, text: str | bytes) -> Population:
         """Return the answer that `to_json` wrote; refuses JSON of the command line, which has no draws."""
         said = read_whole(text, SCHEMA, "draws", "Population")
-        people, draws = said["participants"], {name: np.array(each) for name, each in said["draws"].items()}
+        people, drawn = said["participants"], said["draws"]
+        draws = {
+            name: np.array(drawn[name], np.float64) for name in (*DRAWN, *(["values"] if "values" in drawn else []))
+        }
         size, evidence = (read_number(said[name]) for name in ("effective_size", "log_evidence"))
 
         def by_arm(name: str) -> Numbers:

@@ -228,12 +228,7 @@ class CloudFilter:
 
     def known_rewards(self) -> tuple[Numbers, Numbers]:
         """Sum and count the known rewards: the observer learns from them at once, the rule sees each in its round."""
-        log, arms = self.log, len(self.log.arms)
-        if log.rewards is None or log.actions is None:
-            return np.zeros(arms), np.zeros(arms)
-        known = ~np.isnan(log.rewards)
-        counts = np.bincount(log.actions[known], minlength=arms).astype(np.float64)
-        return np.bincount(log.actions[known], weights=log.rewards[known], minlength=arms).astype(np.float64), counts
+        return known_rewards(self.log)
 
     def _cloud(self, reading: Reading, past: Numbers, before: Numbers, name: int, *, keep: bool) -> Cloud:
         number, arms = past.shape
@@ -404,6 +399,16 @@ class CloudFilter:
         following, decided = np.append(views.judged[1:], 0), np.append(views.decided[1:], rounds.size)
         ahead = following > 0 if self.follows_leader else following == 1
         return np.where(ahead, decided, views.decided)
+
+
+def known_rewards(log: ActionLog) -> tuple[Numbers, Numbers]:
+    """Return sum and number of every arm's known rewards."""
+    arms = len(log.arms)
+    if log.rewards is None or log.actions is None:
+        return np.zeros(arms), np.zeros(arms)
+    known = ~np.isnan(log.rewards)
+    counts = np.bincount(log.actions[known], minlength=arms).astype(np.float64)
+    return np.bincount(log.actions[known], weights=log.rewards[known], minlength=arms).astype(np.float64), counts
 
 
 def redraw_common(

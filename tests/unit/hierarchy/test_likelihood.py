@@ -14,7 +14,6 @@ from unbandit.hierarchy.likelihood import (
     ENOUGH,
     EXACT,
     Participant,
-    explored,
     free_parameters,
     node_grid,
     rule_of_people,
@@ -92,7 +91,7 @@ def test_a_table_from_few_evaluations_is_that_of_all_nodes(seed):
         values = [float(each.value(at)) for each, at in zip(parameters, place, strict=True)]
         return by_hand(choices, rewards, *values)
 
-    table = tabulate(explored(function, nodes, EXACT * ENOUGH[2]), nodes)
+    table = tabulate(function, nodes, EXACT * ENOUGH[2])
     assert count[0] < 400
     some = tuple(each[1::4] for each in nodes)
     exact = np.array([[function((first, second)) for second in some[1]] for first in some[0]])
@@ -103,7 +102,7 @@ def test_a_table_from_few_evaluations_is_that_of_all_nodes(seed):
 
 def test_a_function_that_is_impossible_everywhere_is_refused():
     with pytest.raises(InferenceError, match="whatever the parameters"):
-        explored(lambda place, least: -math.inf, node_grid(free_parameters(ub.Softmax(), 1.0)), 5)
+        tabulate(lambda place, least: -math.inf, node_grid(free_parameters(ub.Softmax(), 1.0)), 5)
 
 
 def test_parameters_that_are_given_are_the_same_for_everybody():
