@@ -225,6 +225,6 @@ def test_arms_that_come_and_go(unbandit, refused, tmp_path):
     assert "Arms could be pulled in some rounds only" in page
     assert "Grey: it could not be pulled." in page
     done = unbandit("check", *asked, "--candidates", "ucb1")
-    assert "1 of 1 rules fits this log" in done.out
+    assert "The rule ucb1:exploration=2.0 fits this log." in done.out
     said = refused(4, "estimate", *asked, "--rule", "ucb1:exploration=fit")
     assert "ask `identify` with --candidates ucb1" in said

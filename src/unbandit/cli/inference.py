@@ -17,6 +17,8 @@ from unbandit.errors import ParameterError, option, phrase, shell_option
 from unbandit.formatting import by_reason, counted, short_numbers, shown, times
 from unbandit.tables import same_decimals
 
+WIDEST_REASON = 50  # why a rule does not fit, in its line of a table
+
 if TYPE_CHECKING:
     import polars
     from rich.console import Console
@@ -200,14 +202,17 @@ def check(
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
     shown = "best arm" if features is None else "direction known to"
     headings = [("rule", TEXT), ("verdict", WORD), ("p-value", NUMBER), (shown, TEXT), ("why", TEXT)]
-    rows = (
-        (
-            short_numbers(said["rule"]), said["verdict"], row.check.chance.removeprefix("p ").removeprefix("= "),
-            row.shown or "-", phrase(row.check.brief, shell_option),
-        )
-        for row, said in zip(found.rows, found.to_frame().to_dicts(), strict=True)
-    )  # fmt: skip
+    rows, reasons = [], []
+    for row, said in zip(found.rows, found.to_frame().to_dicts(), strict=True):
+        why, name = phrase(row.check.brief, shell_option), short_numbers(said["rule"])
+        if len(why) > WIDEST_REASON and not row.check.unusual:  # below the table, once for all rules that share it
+            reasons.append((name.partition(":")[0], why))
+            why = "see below"
+        chance = row.check.chance.removeprefix("p ").removeprefix("= ")
+        rows.append((name, said["verdict"], chance, row.shown or "-", why))
     out.print(printer.new_table(headings, rows))
+    for names, why in by_reason(reasons).items():
+        out.print(f"{names}: {why[0].lower()}{why[1:]}.", soft_wrap=True)
     out.print(
         "p-value: how often logs of the rule look as unusual as this one, at most. At "
         f"{found.threshold:g} or less the rule does not fit.",
@@ -220,7 +225,8 @@ def check(
             f"To weigh them too: {identify_line(log, known)}",
             soft_wrap=True,
         )
-    printer.print_notices(found.warnings, record.reading)
+    said = [each for each in found.warnings if each.code != "none-fits" or not found.not_tried]  # which was said above
+    printer.print_notices(said, record.reading)
 
 
 def identify(

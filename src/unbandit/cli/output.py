@@ -61,7 +61,7 @@ HELD = {True: "yes", False: "no", None: ""}
 
 
 def console(*, error: bool = False) -> Console:
-    """Return a console that fits its window, does not wrap lines when piped, and prints names verbatim.
+    """Return a console that fits its window, neither wraps nor pads lines when piped, and prints names verbatim.
 
     A sentence may quote a file: whatever the console would obey is escaped.
     """
@@ -72,8 +72,13 @@ def console(*, error: bool = False) -> Console:
 
     class EscapingConsole(Console):
         def print(self, *objects: Any, **options: Any) -> None:
-            safe = ("\n".join(map(escaped, each.split("\n"))) if isinstance(each, str) else each for each in objects)
-            super().print(*safe, **options)
+            safe = ["\n".join(map(escaped, each.split("\n"))) if isinstance(each, str) else each for each in objects]
+            if window:
+                super().print(*safe, **options)
+                return
+            with self.capture() as printed:
+                super().print(*safe, **options)
+            stream.write("\n".join(line.rstrip(" ") for line in printed.get().split("\n")))
 
     return EscapingConsole(
         file=stream, width=None if window else 200, soft_wrap=not window, highlight=False, markup=False, emoji=False

@@ -242,7 +242,8 @@ def signs(log: ActionLog, there: Availability | None = None) -> list[Notice]:
             f"The first {counted(arms, 'round')} do not pull every arm once, as most rules do. {BEGINNING} `estimate` "
             "takes both. Rounds that are numbered show which of them are missing."
         )
-        found.append(Notice("shows-no-opening", text, demonstration=log.demonstrations[first]))
+        where = log.demonstrations[first] if len(log) > 1 else None
+        found.append(Notice("shows-no-opening", text, demonstration=where))
     turns = min(_turns(run, arms) for run in runs)
     if turns <= MOST_OPENING and len(runs) * (turns - 1) * _log_chance_of_turn(arms) < LOG_CHANCE:
         text = (
@@ -531,13 +532,15 @@ def _with_surprise(request: IdentificationRequest, leading: Contender) -> LogEvi
 
 
 def _surprises(log: ActionLog, evidence: LogEvidence) -> list[Surprise]:
-    """Name the least probable rounds, over all demonstrations."""
+    """Name the least probable rounds, over all demonstrations, of those that are less probable than most."""
     rows = []
     for which, values in enumerate(evidence.surprise):
+        usual = np.median(values) - math.log(2)
         for at in np.argsort(values, kind="stable")[:SURPRISES].tolist():
             arm = log.arms[int(log.demonstration(which)[at])]
-            rows.append(Surprise(at + 1, arm, float(values[at]), log.demonstrations[which]))
-    return sorted((row for row in rows if row.log_probability < 0), key=lambda row: row.log_probability)[:SURPRISES]
+            if values[at] < min(usual, 0):
+                rows.append(Surprise(at + 1, arm, float(values[at]), log.demonstrations[which]))
+    return sorted(rows, key=lambda row: row.log_probability)[:SURPRISES]
 
 
 def _imprecise(decision: Decision) -> list[Notice]:

@@ -163,6 +163,10 @@ class Survey(Finding):
         names, number = [str(row.rule) for row in self.fitting], len(self.rows)
         unchecked = sum(row.check.verdict == "not checked" for row in self.rows)
         open_ones = f"; {unchecked} could not be checked" if unchecked else ""
+        if number == 1:
+            row = self.rows[0]
+            does = row.check.verdict if row.check.verdict != "not checked" else "is not known to fit"
+            return f"the rule {row.name if row.rule is None else row.rule} {does} this log"
         if not names:
             fits = "is known to fit" if unchecked else "fits"
             return f"none of the {number} rules that were tried {fits} this log{open_ones}"

@@ -419,7 +419,7 @@ def test_directions_that_cannot_be_compared_are_not_passed_over_in_silence():
         ((thin, thin), "2 with too few particles"),
     ):
         assert f"directions of their coefficients cannot be compared ({why})" in ub.Survey(rows, SIGMA).answer()
-    assert ub.Survey((shared,), SIGMA).answer() == "1 of 1 rules fits this log"
+    assert ub.Survey((shared,), SIGMA).answer() == f"the rule {shared.rule} fits this log"
     assert (shared.shown != "", thin.shown) == (True, "")
 
 
