@@ -85,19 +85,7 @@ class PopulationTrials(ParticleTrials):
 
     def _read(self, cell: PopulationCell, run: int) -> list[dict[str, Any]]:
         """Return for each parameter what holds in one experiment: centre, spread, share of people, squared errors."""
-        generator = np.random.default_rng([cell.seed(self.seed), run])
-        centres, spreads, own = {}, {}, {}
-        for name, (low, high) in CENTRES[cell.text].items():
-            place = math.exp(generator.uniform(math.log(low), math.log(high)))
-            centres[name], spreads[name] = _scaled(name, place), generator.uniform(*SPREADS)
-            own[name] = generator.normal(centres[name], spreads[name], cell.people)
-        rows = []
-        for at in range(cell.people):
-            rule = parse_rule(cell.text).model_copy(update={name: _value(name, own[name][at]) for name in own})
-            instance = Instance(NORMAL.draw(generator, cell.arms), NOISE)
-            seed = int(generator.integers(2**32))
-            rows.append(rule.demonstrate(instance, cell.horizon, seed=seed, threads=1).demonstration(0))
-        log = ActionLog.from_codes(np.array(rows), instance.arms)
+        log, centres, spreads, own = people_of(cell, cell.seed(self.seed), run)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AssumptionWarning)
@@ -123,6 +111,25 @@ class PopulationTrials(ParticleTrials):
                 }
             )
         return answers
+
+
+def people_of(
+    cell: PopulationCell, seed: int, run: int
+) -> tuple[ActionLog, dict[str, Any], dict[str, float], dict[str, Any]]:
+    """Return an experiment's log, centre and spread of each parameter, and every participant's own; all as scaled."""
+    generator = np.random.default_rng([seed, run])
+    centres, spreads, own = {}, {}, {}
+    for name, (low, high) in CENTRES[cell.text].items():
+        place = math.exp(generator.uniform(math.log(low), math.log(high)))
+        centres[name], spreads[name] = _scaled(name, place), generator.uniform(*SPREADS)
+        own[name] = generator.normal(centres[name], spreads[name], cell.people)
+    rows = []
+    for at in range(cell.people):
+        rule = parse_rule(cell.text).model_copy(update={name: _value(name, own[name][at]) for name in own})
+        instance = Instance(NORMAL.draw(generator, cell.arms), NOISE)
+        first = int(generator.integers(2**32))
+        rows.append(rule.demonstrate(instance, cell.horizon, seed=first, threads=1).demonstration(0))
+    return ActionLog.from_codes(np.array(rows), instance.arms), centres, spreads, own
 
 
 def _scaled(name: str, value: Any) -> Any:

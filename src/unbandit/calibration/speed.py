@@ -1,10 +1,10 @@
-"""Time and memory of posteriors, and the time of `identify`, on one core, with as many particles as users get."""
+"""Time and memory of posteriors, `identify` and `population`, on one core, with as many particles as users get."""
 
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,11 +13,13 @@ import polars as pl
 
 from unbandit.calibration import settings
 from unbandit.calibration.measure import Criterion, Measure, Score, judge
+from unbandit.calibration.population import CENTRES, PopulationCell, people_of
 from unbandit.calibration.settings import CellTrials, Sizes, short, trial_setting
 from unbandit.calibration.trials import DECIDING, play
 from unbandit.demonstrators import RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable
 from unbandit.estimators.coverage import SIGMA
+from unbandit.hierarchy import population
 from unbandit.identification import identify
 from unbandit.inference import infer_by_conventions
 from unbandit.instance import Bernoulli
@@ -32,6 +34,8 @@ IDENTIFIED = (
 """The rules whose logs `identify` is timed on."""
 
 MOST_OF_IDENTIFY = 10.0  # seconds
+PEOPLE, CHOICES, FEW_PEOPLE = 100, 100, 4  # participants of a population, rounds of each; how few show what it compiles
+MOST_OF_POPULATION, MOST_MEMORY = 120.0, 1e9  # seconds of processor time: on two cores half of it; and bytes
 REPEATS = 3  # how often a record is timed, but for the large one; the median is reported
 
 
@@ -46,11 +50,14 @@ class TimingCell:
     most_seconds: float
     most_memory: float | None = None
     identify: bool = False  # whether it is `identify` among all rules that is timed, which is not told this one
+    people: int = 0  # whether it is `population`, and of how many participants
 
     @property
     def described(self) -> dict[str, object]:
         name = f"{self.text} on {self.arms} arms, {self.horizon} rounds"
         same = {"rule": self.text, "arms": self.arms, "horizon": self.horizon, "runs": self.runs}
+        if self.people:
+            return {"name": f"population, {self.people} people, {name}", **same, "people": self.people}
         return {"name": f"identify, {name}", **same, "identify": True} if self.identify else {"name": name, **same}
 
 
@@ -60,7 +67,7 @@ class TimingTrials(CellTrials):
 
     cells: tuple[TimingCell, ...]
     measure: ClassVar[str] = "timing"
-    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "identification", "calibration/speed.py")
+    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "identification", "hierarchy", "calibration/speed.py")
     rounds_of_a_task: ClassVar[int] = 1_000_000  # all runs of a cell
 
     def seconds(self, cell: TimingCell) -> float:
@@ -69,7 +76,8 @@ class TimingTrials(CellTrials):
     def rows(self, task: Task) -> pl.DataFrame:
         """Time the runs of a task, after a short one that compiles."""
         cell, runs = self.cells[task.cell], range(task.first_run, task.last_run)
-        _seconds(cell, cell.horizon if cell.identify else 2 * cell.arms, 0, self.seed)
+        short = replace(cell, people=min(cell.people, FEW_PEOPLE))
+        _seconds(short, cell.horizon if cell.identify or cell.people else 2 * cell.arms, 0, self.seed)
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the most memory is measured from now on
         seconds = [_seconds(cell, cell.horizon, run, self.seed) for run in runs]
@@ -77,6 +85,8 @@ class TimingTrials(CellTrials):
 
 
 def _seconds(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
+    if cell.people:
+        return _seconds_of_population(cell, rounds, run, seed)
     setting = trial_setting(cell.text, cell.arms, rounds, cell.runs)
     trial = play(setting, seed, run)
     began = time.process_time()
@@ -90,6 +100,16 @@ def _seconds(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
         infer_by_conventions(
             trial.log, setting.rule, setting.prior, setting.noise, [rounds], seed=trial.seed, threads=1
         )
+    return time.process_time() - began
+
+
+def _seconds_of_population(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
+    """Time `population` with its check, of participants with parameters of their own and one thread."""
+    log = people_of(PopulationCell(cell.text, cell.people, cell.arms, rounds, cell.runs), seed, run)[0]
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        population(log, cell.text, sigma=SIGMA, seed=run, threads=1, check=True)
     return time.process_time() - began
 
 
@@ -130,6 +150,9 @@ class Timings(Measure):
         for text in IDENTIFIED:
             cell = TimingCell(text, *settings.USUAL_CELL, runs, MOST_OF_IDENTIFY, identify=True)
             yield f"{text} on identify", TimingTrials((cell,), sizes.seed)
+        for text in CENTRES:
+            cells = [TimingCell(text, K, CHOICES, 1, MOST_OF_POPULATION, MOST_MEMORY, people=PEOPLE) for K in (2, 4)]
+            yield f"{text} on population", TimingTrials(tuple(cells), sizes.seed)
 
     def metrics(self, cell: TimingCell, rows: pl.DataFrame) -> TimingMetrics:
         """Return the median time, and the memory."""
@@ -137,14 +160,14 @@ class Timings(Measure):
         return TimingMetrics(cell, float(np.median(rows["seconds"])), float(memory.max()) if memory.size else np.nan)
 
     def criteria(self, metrics: Sequence[TimingMetrics]) -> list[Criterion]:
-        scores, named = list[Score](), list[Score]()
+        scores, named, peopled = list[Score](), list[Score](), list[Score]()
         for each in metrics:
             cell, where = each.cell, f"K={each.cell.arms}, T={each.cell.horizon:,}"
             values = [(where, each.seconds, f"{each.seconds:.2f} s", cell.most_seconds)]
             if cell.most_memory is not None:
                 values.append((f"{where}: memory", each.memory, f"{each.memory / 1e9:.2f} GB", cell.most_memory))
             for column, value, text, most in values:
-                (named if cell.identify else scores).append(
+                (peopled if cell.people else named if cell.identify else scores).append(
                     Score(short(cell.text), column, computed(value), text, judge(computed(value), high=most))
                 )
         goal = (
@@ -156,4 +179,8 @@ class Timings(Measure):
         if named:
             what, goal = "processor time of `identify` among all rules", f"at most {MOST_OF_IDENTIFY:.0f} s"
             found.append(Criterion("time of identify", what, goal, note, "made by", scores=named))
+        if peopled:
+            what = f"processor time and memory of `population` with {PEOPLE} participants of {CHOICES} rounds"
+            goal = f"at most {MOST_OF_POPULATION:.0f} s, which is {MOST_OF_POPULATION / 2:.0f} s on two cores, and 1 GB"
+            found.append(Criterion("time of population", what, goal, note, "made by", scores=peopled))
         return found

@@ -225,8 +225,8 @@ def check(
             f"To weigh them too: {identify_line(log, known)}",
             soft_wrap=True,
         )
-    said = [each for each in found.warnings if each.code != "none-fits" or not found.not_tried]  # which was said above
-    printer.print_notices(said, record.reading)
+    new = [each for each in found.warnings if each.code != "none-fits" or not found.not_tried]  # not yet said above
+    printer.print_notices(new, record.reading)
 
 
 def identify(

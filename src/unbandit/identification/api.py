@@ -83,6 +83,7 @@ LOG_CHANCE = math.log(0.001)  # of a sign, by choices at random, up to which it 
 ROUNDS_OF_PART, STRANGE = 100, 4.0  # in which repeats are counted, twice; and deviations by which they are a habit
 GONE, MOSTLY = 20.0, 0.5  # pulls that an arm would have had, had it stayed; and a share of a half of the log
 SURPRISES = 5  # the number of surprising rounds that are named
+ROUNDED = 1e-9  # nats by which equal log probabilities differ
 STRAIGHT = Heat(None, 60, 24, 4, straight=True)  # by which rounds are predicted, if its evidence is that of others
 
 
@@ -535,10 +536,10 @@ def _surprises(log: ActionLog, evidence: LogEvidence) -> list[Surprise]:
     """Name the least probable rounds, over all demonstrations, of those that are less probable than most."""
     rows = []
     for which, values in enumerate(evidence.surprise):
-        usual = np.median(values) - math.log(2)
+        usual = min(float(np.median(values)), 0.0) - ROUNDED
         for at in np.argsort(values, kind="stable")[:SURPRISES].tolist():
             arm = log.arms[int(log.demonstration(which)[at])]
-            if values[at] < min(usual, 0):
+            if values[at] < usual:
                 rows.append(Surprise(at + 1, arm, float(values[at]), log.demonstrations[which]))
     return sorted(rows, key=lambda row: row.log_probability)[:SURPRISES]
 

@@ -234,6 +234,8 @@ def test_a_posterior_is_timed():
     assert len(named) == len({cell.described["name"] for cell in named}) > 5
     short = TimingTrials((TimingCell("uniform", 2, 30, 1, 10.0, identify=True),))
     assert 0 < Timings().metrics(short.cells[0], short.rows(short.tasks[0])).seconds < 60
+    few = TimingTrials((TimingCell("softmax", 2, 20, 1, 10.0, people=3),))
+    assert 0 < Timings().metrics(few.cells[0], few.rows(few.tasks[0])).seconds < 60
 
 
 PROGRAM = "from unbandit.cli import main; main()"

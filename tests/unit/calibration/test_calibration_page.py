@@ -178,8 +178,13 @@ def test_limits_of_time():
         TimingMetrics(TimingCell("thompson", 4, 5_000, 3, 5.0), 5.5, 3e8),
         TimingMetrics(TimingCell("ucb:alpha=0.25", 224, 25_000, 1, 60.0, 2e9), 30.0, 2.5e9),
         TimingMetrics(TimingCell("ucb:alpha=0.25", 4, 2_000, 3, 10.0, identify=True), 12.0, 3e8),
+        TimingMetrics(TimingCell("softmax", 2, 100, 1, 120.0, 1e9, people=100), 119.0, 1.1e9),
     ]
-    assert verdicts(Timings(), timed) == {"time": [MET, MISSED, MET, MISSED], "time of identify": [MISSED]}
+    assert verdicts(Timings(), timed) == {
+        "time": [MET, MISSED, MET, MISSED],
+        "time of identify": [MISSED],
+        "time of population": [MET, MISSED],
+    }
 
 
 def test_the_page_holds_every_figure_and_says_with_which_settings():
