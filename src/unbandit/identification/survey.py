@@ -41,7 +41,6 @@ from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_d
 from unbandit.estimators.diagnostics import sorted_rows
 from unbandit.fit import Check, not_checked
 from unbandit.formatting import json_number
-from unbandit.identification.api import signs
 from unbandit.identification.candidates import (
     Candidate,
     CandidateSpec,
@@ -49,6 +48,7 @@ from unbandit.identification.candidates import (
     candidates_for,
     split_candidates,
 )
+from unbandit.identification.signs import signs
 from unbandit.inference import decisions
 from unbandit.inference.check import DOES_NOT_FIT, check_log
 from unbandit.inference.prior import usual_prior

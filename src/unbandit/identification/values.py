@@ -394,6 +394,15 @@ def said_of_parameters(candidate: Contender) -> str:
     return ", ".join(written)
 
 
+def believed_sigma(candidate: Contender) -> list[float] | None:
+    """Return low end, median and high end of the noise that a candidate would have believed in; None if it has none."""
+    first = candidate.guesses[0].rule
+    if axis_of(first, candidate) != "sigma":
+        return None
+    line = [guess for guess in candidate.guesses if _but_for("sigma", guess.rule) == _but_for("sigma", first)]
+    return _axis_quantiles(line, "sigma") if len(line) > 1 else None
+
+
 def _but_for(axis: str | None, rule: Demonstrator) -> str:
     """Write all parameters of a rule but one."""
     return str(rule.model_dump(exclude={axis or ""}))

@@ -19,7 +19,6 @@ from unbandit.inference.filter import (
     log_mean,
     systematic,
 )
-from unbandit.inference.leader import can_meet, twist_leaders
 from unbandit.inference.lookahead import (
     BetaLog,
     OutlookLog,
@@ -34,9 +33,11 @@ from unbandit.inference.steps import Reading, number_of_steps, opening_chance, r
 from unbandit.inference.twist import (
     TwistedLog,
     averaged_twist,
+    can_meet,
     can_twist,
     laplace_evidence,
     predict_log,
+    twist_leaders,
     twist_log,
 )
 from unbandit.kernels.compile import Numbers

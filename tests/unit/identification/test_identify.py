@@ -18,6 +18,7 @@ from unbandit.demonstrators import parse_rule
 from unbandit.fit import Check
 from unbandit.identification import api, evidence, values
 from unbandit.identification.evidence import Contender, Decision, Guess, IdentificationRequest, LogEvidence
+from unbandit.identification.signs import appeared_late, signs
 from unbandit.identification.values import RuleValues, said_of_values
 from unbandit.inference.prior import NormalPrior
 
@@ -492,7 +493,7 @@ def test_short_demonstrations_of_different_lengths_are_compared_in_what_they_sha
 
 def test_an_arm_that_first_appears_late_is_noted_with_what_to_do():
     late = ["A", "B"] * 20 + ["C", "A"] * 20
-    (notice,) = api.appeared_late(ub.ActionLog.from_actions(late, arms=["A", "B", "C"]))
+    (notice,) = appeared_late(ub.ActionLog.from_actions(late, arms=["A", "B", "C"]))
     assert (notice.code, notice.arm, notice.round) == ("appeared-late", "C", 41)
     assert "availability" in notice.message
     with pytest.raises(ub.NotIdentifiable, match=r'Arm "C" first appears in round 41'):
@@ -505,7 +506,7 @@ def test_an_arm_that_first_appears_late_is_noted_with_what_to_do():
     ids=["in time", "no opening", "never", "soon"],
 )
 def test_other_arms_are_not_late(actions):
-    assert api.appeared_late(ub.ActionLog.from_actions(actions, arms=["A", "B", "C"])) == []
+    assert appeared_late(ub.ActionLog.from_actions(actions, arms=["A", "B", "C"])) == []
 
 
 def test_an_arm_that_others_chose_early_was_there():
@@ -513,7 +514,7 @@ def test_an_arm_that_others_chose_early_was_there():
 
     rows = [("one", arm) for arm in "AB" * 20 + "C"] + [("two", arm) for arm in "ABC" * 10]
     log = ub.ActionLog.from_frame(pl.DataFrame(rows, ["demonstration", "arm"], orient="row"))
-    assert api.appeared_late(log) == []
+    assert appeared_late(log) == []
 
 
 @pytest.fixture(scope="module")
@@ -620,7 +621,7 @@ def test_sorted_rows_are_named_whatever_explains_them():
     ],
 )
 def test_what_a_log_shows_by_itself(actions, codes):
-    assert {each.code for each in api.signs(ub.ActionLog.from_actions(actions))} == codes
+    assert {each.code for each in signs(ub.ActionLog.from_actions(actions))} == codes
 
 
 @pytest.mark.parametrize("rule", [ub.UCB1(), ub.Thompson(), ub.Softmax(), ub.EpsilonGreedy(), ub.Uniform(), ub.EXP3()])
@@ -629,7 +630,7 @@ def test_logs_of_usual_rules_show_few_such_signs(rule):
     means = np.random.default_rng(1).uniform(0.2, 0.8, (20, 4))
     logs = [rule.demonstrate(ub.Instance(each, noise), 400, seed=at) for at, each in enumerate(means)]
     strange = {"shows-sorted", "shows-batches", "shows-turns", "shows-habit"}
-    assert sum(bool(strange & {sign.code for sign in api.signs(log)}) for log in logs) <= 1
+    assert sum(bool(strange & {sign.code for sign in signs(log)}) for log in logs) <= 1
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
@@ -656,7 +657,7 @@ def test_rules_that_take_arms_in_turn_are_named_beside_a_habit():
     """Elimination rules keep an order of turns, which people who like to change do not; nothing more is claimed."""
 
     def said(log):
-        return next((each.message for each in api.signs(log) if each.code == "shows-habit"), "")
+        return next((each.message for each in signs(log) if each.code == "shows-habit"), "")
 
     means = np.random.default_rng(1).uniform(0, 1, (10, 4))
     for text in ("sae", "phased"):
@@ -688,3 +689,29 @@ def test_what_a_log_shows_is_said_where_nothing_fits():
         found = ub.identify(ub.ActionLog.from_actions(actions), "uniform", sigma=0.5)
     assert (found.verdict, found.notes[-1].code, found.values) == ("none fits", "shows-batches", None)
     assert found.to_dict()["notes"][-1]["code"] == "shows-batches"
+
+
+def thinned(rule: str, seed: int) -> ub.ActionLog:
+    """Return a tenth of the rounds of a long log, taken at random."""
+    log = parse_rule(rule).demonstrate(ub.Instance([1.0, 0.75, 0.5, 0.25, 0.0], 0.5), horizon=15_000, seed=seed)
+    kept = np.random.default_rng(seed).random(15_000) < 0.1
+    return ub.ActionLog.from_actions(log.demonstration(0)[kept], arms=log.arms)
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
+def test_of_a_log_with_lost_rounds_it_is_said_that_the_first_of_them_decide():
+    found = ub.identify(thinned("ucb:alpha=0.25", 1), "ucb,sae,thompson,uniform", sigma=0.5)
+    assert found.left == ("thompson",)  # in the log as it is, no rule that pulls every arm once first is possible
+    (said,) = [each.message for each in found.warnings if each.code == "opening-decides"]
+    assert said.startswith("sae and ucb: excluded by the first rounds alone")
+    assert re.search(r"taken the noise for \S+ \(\S+ to \S+\), not the 0.5 that was given", said)
+    assumed = ub.identify(thinned("ucb:alpha=0.25", 1), "ucb,sae,thompson,uniform")
+    assert {"sigma-assumed"} == {each.code for each in assumed.warnings}
+    assert "opening-alone" in {each.code for each in assumed.notes}
+
+
+def test_a_whole_log_of_thompson_sampling_has_no_such_warning():
+    log = ub.Thompson(sigma=0.5).demonstrate(ub.Instance([1.0, 0.75, 0.5, 0.25, 0.0], 0.5), horizon=600, seed=4)
+    found = ub.identify(log, "ucb,sae,thompson,uniform", sigma=0.5)
+    assert "opening-decides" not in {each.code for each in found.warnings}
+    assert "opening-alone" in {each.code for each in found.notes}

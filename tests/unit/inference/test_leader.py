@@ -12,7 +12,7 @@ from reference_posterior import exact_posterior
 
 import unbandit as ub
 from unbandit.inference import filter as filters
-from unbandit.inference import leader as leaders
+from unbandit.inference import twist as leaders
 from unbandit.inference.prior import belief_of
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.kernels.formula import probability
