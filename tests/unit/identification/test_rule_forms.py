@@ -86,7 +86,7 @@ def test_the_headline_names_what_is_as_probable_as_the_values_need():
     close = decided({"moss": 0.99, "ucb": 0.01})
     assert isinstance(close, Identification)
     assert close.left == ("moss", "ucb")
-    said = "moss is the most probable candidate, but the Monte-Carlo error does not exclude ucb"
+    said = "moss is the most probable candidate; too few particles explain the log under ucb to exclude it"
     assert (close.verdict, close.answer()) == ("cannot tell", said)
 
 
