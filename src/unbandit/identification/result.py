@@ -150,7 +150,9 @@ class Identification(Finding):
             return f"{leading.name} is the most probable candidate, but it was not checked whether it makes such logs"
         if all(self[name].probability < SMALL for name in self.left[1:]):
             others = formatting.joined(self.left[1:], "or")
-            what = f"too few particles explain the log under {others} to exclude {'it' if len(self.left) == 2 else 'them'}"
+            what = (
+                f"too few particles explain the log under {others} to exclude {'it' if len(self.left) == 2 else 'them'}"
+            )
             return f"{leading.name} is the most probable candidate; {what}"
         return f"this log cannot distinguish between {formatting.joined(self.left)}"
 
