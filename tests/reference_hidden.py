@@ -1,16 +1,16 @@
-"""Rounds that a log does not show, in plain Python: what the filter of hidden arms and rewards is held against."""
+"""Rounds and arrivals that a log does not show, in plain Python: what the filters of these are held against."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from unbandit.kernels.smc.cloud import PARTICLES, RESAMPLING, two_uniforms
-from unbandit.kernels.smc.hidden import HIDDEN_ARMS
+from unbandit.kernels.smc.hidden import ARRIVED, DELAYED, HIDDEN_ARMS
 
 
 @dataclass
@@ -22,8 +22,14 @@ class Particle:
     left: list[int]  # pulls that each arm is still to have before the log begins
     log_weight: float = 0.0
 
+    expected: list[tuple[int, int]] = field(default_factory=list)  # rounds in which rewards arrive, and their arms
+    opened: int | None = None  # the round in which the rule began to decide
+    seen: tuple[np.ndarray, np.ndarray] | None = None  # pulls and memory at its last look
+
     def copied(self) -> Particle:
-        return Particle(self.pulls.copy(), self.memory.copy(), list(self.left))
+        found = Particle(self.pulls.copy(), self.memory.copy(), list(self.left))
+        found.expected, found.opened, found.seen = list(self.expected), self.opened, self.seen
+        return found
 
 
 @dataclass
@@ -59,6 +65,38 @@ class PlainFilter:
                     each.log_weight += math.log(self.chance(each, step + 1, arm))
                 self.reward(each, place, step, chosen, follows if looks else None)
             judged = looks
+            cloud, increment = self.resampled(cloud, step)
+            increments.append(increment)
+        return cloud, increments
+
+    def run_late(
+        self, arms: list[int], initial: int, batch: int, cumulative: np.ndarray, number: int, rounds: int
+    ) -> tuple[list[Particle], list[float]]:
+        """Return the same where rewards are late by random delays; `rounds` numbers what arrives to a particle."""
+        size = self.belief.first.size
+        cloud = [Particle(np.zeros(size, np.int64), np.zeros((size, self.rule.columns)), []) for _ in range(number)]
+        increments = []
+        for step, arm in enumerate(arms):
+            for place, each in enumerate(cloud):
+                here = sorted(late for at, late in each.expected if at == step)
+                for order, late in enumerate(here):
+                    draw = two_uniforms(self.rng, ARRIVED, step, place * rounds + order)[0]
+                    value, share = self.values(each, late, 1, draw)[-1]
+                    value = float(draw < share) if self.belief.bernoulli else value
+                    learnt = self.learnt(each, step, late, value)
+                    each.pulls, each.memory = learnt.pulls, learnt.memory
+                if each.opened is None and (each.pulls >= initial).all():
+                    each.opened = step
+                if each.opened is None:
+                    each.log_weight += 0.0 if arm == step % size else -math.inf
+                else:
+                    since = (step - each.opened) % batch
+                    if since == 0:
+                        each.seen = each.pulls.copy(), each.memory.copy()
+                    chance = self.rule.probability(self.parameters, *each.seen, step - since + 1, arm)
+                    each.log_weight += math.log(chance)
+                delay = int(np.searchsorted(cumulative, two_uniforms(self.rng, DELAYED, step, place)[0], side="right"))
+                each.expected.append((step + 1 + delay, arm))
             cloud, increment = self.resampled(cloud, step)
             increments.append(increment)
         return cloud, increments

@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from unbandit.demonstrators import Demonstrator
+from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.errors import InferenceError, Notice
 from unbandit.inference.draws import infer
 from unbandit.inference.filter import CloudCollapsed
+from unbandit.inference.hidden import infer_arrivals
 from unbandit.inference.prior import Prior
 from unbandit.inference.result import Posterior
 from unbandit.instance import Noise
@@ -84,6 +85,8 @@ def infer_by_conventions(
         Where no convention explains the record: what is raised for the rule as given.
     """
     own, refusal, given = None, None, Convention(rule, rule)
+    if rule.random_delay is not None and isinstance(rule, RandomisedRule):
+        return infer_arrivals(log, rule, prior, noise, horizons, **options), given
     try:
         own = infer(log, rule, prior, noise, horizons, **options)
     except CloudCollapsed as collapsed:

@@ -1,6 +1,11 @@
-"""`infer_hidden`: draws of every mean of a randomised rule's log that misses rounds, or begins in mid-run."""
+"""Draws of every mean of a randomised rule's log of which more than rewards is hidden.
+
+`infer_hidden` reads one that misses rounds or begins in mid-run; `infer_arrivals` one whose rewards are late by random
+delays, so that nobody sees which of them the rule knew when.
+"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,22 +15,25 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule, RecentIndexRule
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, option
-from unbandit.inference.clouds import particles_for
-from unbandit.inference.draws import clouds_differ, draw_means, evidence_differs
+from unbandit.formatting import counted
+from unbandit.inference.clouds import FEWEST_PARTICLES, particles_for
+from unbandit.inference.draws import clouds_differ, draw_means, evidence_differs, with_best
 from unbandit.inference.filter import TRIES, CloudCollapsed, FilterPass, log_mean, new_cloud
 from unbandit.inference.prior import Prior, belief_of
 from unbandit.inference.result import Posterior
 from unbandit.instance import Noise
 from unbandit.kernels.compile import Integers
 from unbandit.kernels.smc.cloud import NONE, Belief
-from unbandit.kernels.smc.hidden import filter_hidden
+from unbandit.kernels.smc.hidden import Waiting, filter_arrivals, filter_hidden
 from unbandit.log import ActionLog
+from unbandit.log.availability import Availability
 from unbandit.log.partial import FAR_OFF, IMPROBABLE, PartialLog, ThinnedLog
 from unbandit.progress import current_work
 
 HIDDEN_SHARE, MOST_HIDDEN = 3, 3_000  # times as many particles as of a whole log, as none looks ahead; and their most
 BETAS_WORK, FEWEST_BETAS = 600_000, 100  # particles times rounds with Beta draws, which take 40 microseconds each
 UNSETTLED, MORE = 0.5, 4  # deviation of the clouds' log evidences that takes so many times as many particles
+WAITING_BYTES = 100_000_000  # of the rewards that the particles of a cloud wait for, at most
 LEAST_KEPT, LEAST_AFTER = 0.1, 0.5  # shares of a run that must be there: kept at random (as measured), after its start
 
 
@@ -284,3 +292,125 @@ def _said_of_missing(log: ThinnedLog | PartialLog) -> list[Notice]:
     text = "Rounds are missing, and the posterior takes each to be missing whatever arm was pulled in it. If rounds of "
     text += f"some arms got lost more often, it is wrong. If they got lost at random, say so with {option('kept')}."
     return [Notice("missing-at-random", text)]
+
+
+@dataclass(frozen=True, eq=False)
+class LateRun:
+    """A demonstration whose rewards are late by random delays, and what a cloud takes it through."""
+
+    log: ActionLog
+    rule: RandomisedRule
+    belief: Belief
+    horizon: int
+    particles: int
+    seed: int
+
+    @property
+    def rounds(self) -> int:
+        """Return in how many rounds rewards may be on their way to arrive, the present one included."""
+        assert self.rule.random_delay is not None
+        return min(self.rule.random_delay.cumulative.size + 1, int(self.log.lengths[0]))
+
+    def run(self, cloud: int) -> FilterPass:
+        """Send one cloud through the demonstration."""
+        assert self.rule.random_delay is not None
+        actions, arms, number = self.log.demonstration(0).astype(np.int64), len(self.log.arms), self.particles
+        state = new_cloud(
+            self.belief, np.zeros((number, arms)), np.zeros(arms), actions.size, np.zeros(0, np.int64), self.seed, cloud
+        )
+        memories, pulls = np.zeros((number, arms, self.rule.columns)), np.zeros((number, arms), np.int64)
+        waiting = Waiting(
+            self.rule.random_delay.cumulative.copy(), np.zeros((number, self.rounds, arms), np.uint16),
+            np.full((number, 1), -1), np.zeros_like(pulls), np.zeros_like(memories),
+        )  # fmt: skip
+        died = filter_arrivals(
+            self.rule.parameters(self.horizon), actions, self.rule.initial, self.rule.batch, state, memories, pulls,
+            waiting, self.rule.smooth, self.rule.shifts and not self.belief.bernoulli,
+        )  # fmt: skip
+        current_work().end_if_stopped()
+        if died:
+            raise CloudCollapsed(
+                f"none of {number} particles explains the log so far under {self.rule}.",
+                round=died,
+                remedy="Another rule or other parameters made it, or it takes more particles.",
+            )
+        rounds = np.arange(1, actions.size + 1)
+        return FilterPass(state, pulls, rounds, rounds, actions.size, np.zeros((0, arms), np.int64), ())
+
+
+def _refuse_arrivals(log: ActionLog, rule: RandomisedRule) -> None:
+    """Refuse a log with random delays of which there is no posterior."""
+    reason = None
+    if rule.gains is not None:
+        reason = "there is then no posterior of a rule that divides rewards by the probabilities of its arms"
+    elif len(log) > 1:
+        reason = "demonstrations are then not pooled"
+    elif log.rewards is not None:
+        reason = "nothing shows which of the known rewards the rule knew when"
+    elif rule.initial and rule.opening == "random":
+        reason = "nothing shows which arms an opening in random order pulled"
+    if reason is not None:
+        raise NotIdentifiable(
+            f"{rule.name}: delays are random ({rule.random_delay}), and {reason}.",
+            remedy="Give a fixed delay, as if every reward came after as many rounds.",
+        )
+
+
+def infer_arrivals(
+    log: ActionLog, rule: RandomisedRule, prior: Prior, noise: Noise, horizons: Sequence[int], *,
+    anchor: tuple[int, float] | None = None, is_best: bool = False, particles: int | None = None, clouds: int = 4,
+    draws: int = 1_000, seed: int = 0, threads: int | None = None, there: Availability | None = None,
+) -> Posterior:  # fmt: skip
+    """Draw from the posterior of every mean, given a demonstration whose rewards are late by random delays.
+
+    Arguments as for `infer`.
+    """
+    if rule.reveals == "nothing":
+        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the log says nothing of them.")
+    assert there is None  # no rule with a random delay is defined where arms come and go
+    _refuse_arrivals(log, rule)
+    total, arms = int(log.lengths[0]), log.arms
+    if total < len(arms):
+        text = (
+            f"The log has {counted(total, 'round')} for {len(arms)} arms: not every arm can have been tried even once."
+        )
+        raise NotIdentifiable(text)
+    belief = belief_of(prior, len(arms), noise, anchor)
+    rule = rule.for_arms(len(arms))
+    task = LateRun(log, rule, belief, horizons[0], 1, seed)
+    most = WAITING_BYTES // (task.rounds * len(arms) * np.dtype(np.uint16).itemsize)
+    usual = default_particles(rule, total, begun=False)
+    if particles is None and most < min(usual, FEWEST_PARTICLES):
+        raise NotIdentifiable(
+            f"{rule.name}: delays of up to {task.rounds:,} rounds with {len(arms)} arms take too much memory.",
+            remedy="Give a fixed delay, as if every reward came after as many rounds.",
+        )
+    number = particles or min(usual, most)
+
+    def filtered(number: int) -> list[FilterPass]:
+        own = replace(task, particles=number)
+        with current_work().stage("Filtering", clouds * number * total):
+            return checks.in_threads(own.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
+
+    passes = filtered(number)
+    again = particles is None and rule.beta_prior is None and MORE * number <= most
+    if again and np.std([_log_evidence(each) for each in passes]) > UNSETTLED:
+        number *= MORE
+        passes = filtered(number)
+    means = np.stack([draw_means(each, belief, draws, seed, cloud) for cloud, each in enumerate(passes)])
+    by_cloud = list(means)
+    if anchor is not None and is_best:
+        means = with_best(means, anchor, arms, seed)
+    evidences = np.array([_log_evidence(each) for each in passes])
+    evidence, error = log_mean(evidences)
+    smallest = min(float(each.cloud.effective_size.min(initial=number)) for each in passes)
+    return Posterior(
+        rule=str(rule), prior=prior, noise=noise, horizon=horizons[0], arms=arms, pulls=log.pulls[0], means=means,
+        log_evidence=evidence, log_evidence_error=error, evidences=evidences, effective_size=smallest, particles=number,
+        judged=partial(np.full, total, math.nan), path_rounds=np.zeros(0, np.int64),
+        path=np.zeros((0, len(arms), 3)),
+        warnings=(
+            *clouds_differ(by_cloud, arms, number, None),
+            *evidence_differs(evidences, smallest, number, by_chance=True),
+        ),
+    )  # fmt: skip

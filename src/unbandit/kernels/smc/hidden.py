@@ -1,16 +1,21 @@
-"""Filter the hidden rewards behind a randomised rule's actions where rounds are missing, arms and all.
+"""Filter the hidden rewards behind a randomised rule's actions where more is hidden: arms, or when rewards came.
 
 In a round that was seen, a particle is weighted by the probability of the arm. In a hidden one it draws the arm as the
 rule does, and the weight stays. Either way the arm's reward is drawn given the particle's rewards so far; where
 decisions jump with a sample mean, with a look at the next arm. Particles differ in their hidden arms, so each has its
 own pull counts. Where a log begins in mid-run these are known: its hidden arms are drawn so that they come true.
+
+Where delays are random, a particle draws the delay of every reward, which depends on nothing else (`filter_arrivals`),
+and a reward when it arrives. Of rewards that are on their way only the round and the arm matter.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from unbandit.kernels.arrivals import all_known
 from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
 from unbandit.kernels.formula import choose, learn, probability
 from unbandit.kernels.rng import normal_quantile
@@ -32,6 +37,7 @@ from unbandit.kernels.smc.cloud import (
 from unbandit.kernels.smc.randomised import spread
 
 HIDDEN_ARMS = np.uint64(26)  # the tape's stream of arms in hidden rounds
+DELAYED, ARRIVED = np.uint64(27), np.uint64(28)  # and those of delays, and of rewards that arrive
 
 
 @compiled
@@ -117,6 +123,99 @@ def filter_hidden(
     return 0
 
 
+class Waiting(NamedTuple):
+    """What each particle waits for, and what its rule saw at its last look; one row per particle."""
+
+    cumulative: Numbers  # the distribution of delays
+    arriving: NDArray[np.uint16]  # rewards that arrive in a round, which comes again after as many, by arm
+    opened: Integers  # the round in which the opening ended, in one column; -1 before
+    seen_pulls: Integers
+    seen_memories: Numbers
+
+
+@compiled
+def filter_arrivals(
+    parameters: Any, arm: Integers, initial: int, batch: int, cloud: Cloud, memories: Numbers, pulls: Integers,
+    waiting: Waiting, smooth: bool, shifts: bool,
+) -> int:  # fmt: skip
+    """Move a cloud through a run whose rewards are late by random delays; return 0, or the round in which it died.
+
+    The rule opens with the arms in turn until `initial` rewards of each are known, and then looks at what is known
+    every `batch` rounds. `pulls`, (particles, arms), counts the rewards that are known.
+    """
+    number, arms, columns = memories.shape
+    bernoulli, rounds = cloud.belief.bernoulli, waiting.arriving.shape[1]
+    for step in range(arm.size):
+        slot = step % rounds
+        for particle in range(number):
+            memory, own, arriving = memories[particle], pulls[particle], waiting.arriving[particle]
+            seen, seen_pulls = waiting.seen_memories[particle], waiting.seen_pulls[particle]
+            # --- rewards arrive ---
+            place = particle * rounds
+            for each in range(arms):
+                for _ in range(np.int64(arriving[slot, each])):
+                    draw = uniform(cloud.rng, ARRIVED, step, place)
+                    prior, behind = prior_of(cloud.belief, each), cloud.before[each] + own[each]
+                    total = cloud.past[particle, each] + memory[each, 0]
+                    if bernoulli:
+                        reward = 1.0 if draw < posterior_success(prior, behind, total) else 0.0
+                    else:
+                        mean, deviation = predictive_sum(prior, behind, total, 1)
+                        reward = mean + deviation * normal_quantile(draw, cloud.table)
+                    learn(parameters, own, memory, step, each, reward)
+                    memory[each, 0] += reward
+                    own[each] += 1
+                    place += 1
+                arriving[slot, each] = 0
+            # --- the rule decides ---
+            if waiting.opened[particle, 0] < 0 and all_known(own, initial):
+                waiting.opened[particle, 0] = step
+            opened = waiting.opened[particle, 0]
+            if opened < 0:
+                cloud.log_weights[particle] += 0.0 if arm[step] == step % arms else -math.inf
+            else:
+                since = (step - opened) % batch
+                if since == 0:
+                    for each in range(arms):
+                        seen_pulls[each] = own[each]
+                        for column in range(columns):
+                            seen[each, column] = memory[each, column]
+                cloud.log_weights[particle] += _log(
+                    probability(parameters, seen_pulls, seen, step - since + 1, arm[step])
+                )
+            # --- the reward sets out ---
+            draw, low, high = uniform(cloud.rng, DELAYED, step, particle), 0, waiting.cumulative.size - 1
+            while low < high:
+                middle = (low + high) // 2
+                if draw < waiting.cumulative[middle]:
+                    high = middle
+                else:
+                    low = middle + 1
+            if step + 1 + low < arm.size:
+                arriving[(step + 1 + low) % rounds, arm[step]] += 1
+        alive, resampled = resample(cloud, step)
+        if not alive:
+            return step + 1
+        if resampled:
+            inherit(memories, cloud.ancestors)
+            inherit(pulls, cloud.ancestors)
+            inherit(waiting.arriving, cloud.ancestors)
+            inherit(waiting.opened, cloud.ancestors)
+            inherit(waiting.seen_pulls, cloud.ancestors)
+            inherit(waiting.seen_memories, cloud.ancestors)
+            opened = True  # before, particles differ in which arms they know anything of
+            for particle in range(number):
+                opened &= waiting.opened[particle, 0] >= 0
+            if not bernoulli and smooth and opened:
+                _move_apart(cloud, pulls, memories, step)
+            if not bernoulli and shifts:
+                _shift_levels(cloud, pulls, memories, step)
+    if shifts and not bernoulli:
+        _shift_levels(cloud, pulls, memories, arm.size)
+    take_sums(cloud, memories)
+    return 0
+
+
 @inlined
 def _log(chance: float) -> float:
     return math.log(chance) if chance > 0.0 else -math.inf
@@ -153,9 +252,13 @@ def _guided(
 
 @called
 def _shift_levels(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -> None:
-    """Shift all rewards of each particle by a number drawn from its conditional distribution."""
+    """Shift all rewards of each particle, where it has some, by a number drawn from its conditional distribution."""
     for particle in range(memories.shape[0]):
-        gibbs_level(cloud, pulls[particle], memories[particle, :, 0], particle, step)
+        known = 0
+        for each in range(pulls.shape[1]):
+            known += pulls[particle, each]
+        if known > 0:
+            gibbs_level(cloud, pulls[particle], memories[particle, :, 0], particle, step)
 
 
 @called
