@@ -76,8 +76,8 @@ class TimingTrials(CellTrials):
     def rows(self, task: Task) -> pl.DataFrame:
         """Time the runs of a task, after a short one that compiles."""
         cell, runs = self.cells[task.cell], range(task.first_run, task.last_run)
-        short = replace(cell, people=min(cell.people, FEW_PEOPLE))
-        _seconds(short, cell.horizon if cell.identify or cell.people else 2 * cell.arms, 0, self.seed)
+        few = replace(cell, people=min(cell.people, FEW_PEOPLE))
+        _seconds(few, cell.horizon if cell.identify or cell.people else 2 * cell.arms, 0, self.seed)
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the most memory is measured from now on
         seconds = [_seconds(cell, cell.horizon, run, self.seed) for run in runs]

@@ -119,6 +119,8 @@ class RandomisedRule(Demonstrator):
         """Learn from the reward of a round, before `pulls[arm]` and `memory[arm, 0]` are raised; by default nothing.
 
         Unlike the other two, it always sees the round and the record as they are, not as of the batch's first round.
+        The round is that of the pull. Only a posterior with random delays, which hide it, passes that of the arrival,
+        so a rule whose `learn` depends on it must refuse them.
         """
 
     @staticmethod

@@ -401,7 +401,8 @@ def _checked(candidate: Candidate, noise: Noise) -> Candidate:
             late = "rules whose delays are random" if by_chance else "index rules whose rewards are late"
             kind = "rules that forget" if isinstance(rule, RecentIndexRule) else late
             raise ParameterError(
-                f"{rule}: how probable a log is under {kind} cannot be computed, so it cannot be compared with others.",
+                f"{rule}: how probable a log is under {kind} is not computed here, so they cannot be compared with "
+                "others.",
                 parameter="candidates",
                 value=str(rule),
                 remedy="Leave it out; estimate says whether such a rule fits the log.",

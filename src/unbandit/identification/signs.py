@@ -176,8 +176,8 @@ def opening_alone(
 ) -> list[Notice]:
     """Say which rules are excluded by their opening alone: of a log that misses its beginning, they may be the rule.
 
-    It is a warning where Thompson sampling is left that believed in another noise than the rewards have: programs that
-    run it seldom do, and it is how a log with missing rounds of an index rule looks.
+    It is a warning where Thompson sampling is left that believed in another noise than the rewards have: a program may
+    do so by its default, but a log with missing rounds of an index rule looks the same.
     """
     leading = contenders[0]
     if not isinstance(leading.guesses[0].rule, RandomisedRule):
@@ -199,7 +199,7 @@ def opening_alone(
     if not sigma_given or found is None or request.sigma is None or found[0] <= request.sigma <= found[2]:
         return [Notice("opening-alone", text)]
     believed = (
-        f" That is likely here: {leading.name} would have taken the noise for {found[1]:.3g} ({found[0]:.3g} to "
-        f"{found[2]:.3g}), not the {request.sigma:g} that was given."
+        f" That may be so here: {leading.name} would have taken the noise for {found[1]:.3g} ({found[0]:.3g} to "
+        f"{found[2]:.3g}), not the {request.sigma:g} that was given. A program may do that, above all by its default."
     )
     return [Notice("opening-decides", text + believed)]

@@ -52,16 +52,9 @@ def infer(
     there
         Which arms could be pulled when, if not all in all rounds.
     """
-    if not log.ordered:
-        raise NotIdentifiable("The log holds pull counts without their order, and the posterior needs the order.")
-    if rule.reveals == "nothing" and log.rewards is None:
-        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the log says nothing of them.")
-    if (shortest := int(log.lengths.min())) < len(log.arms):
-        raise NotIdentifiable(
-            f"The log has {counted(shortest, 'round')} for {len(log.arms)} arms: "
-            "not every arm can have been tried even once."
-        )
+    check_informative(log, rule)
     check_rewards(log, noise)
+    shortest = int(log.lengths.min())
     belief = belief_of(prior, len(log.arms), noise, anchor)
     rivals = None if there is None or there.covers(shortest) else there.rivals(shortest)
 
@@ -78,7 +71,7 @@ def infer(
         """Return draws from each cloud, and those that agree with a known best mean."""
         each = [draws_of(result, cloud, belief, draws, seed) for cloud in range(result.clouds)]
         means = np.stack(each)
-        return means, each if anchor is None or not is_best else _agreeing(means, anchor)
+        return means, each if anchor is None or not is_best else agreeing(means, anchor)
 
     result = filtered(log, particles, look_ahead)
     means, by_cloud = drawn(result)
@@ -112,6 +105,19 @@ def infer(
         ),
         rivals=rivals,
     )  # fmt: skip
+
+
+def check_informative(log: ActionLog, rule: Demonstrator) -> None:
+    """Refuse a log of which no filter can learn anything."""
+    if not log.ordered:
+        raise NotIdentifiable("The log holds pull counts without their order, and the posterior needs the order.")
+    if rule.reveals == "nothing" and log.rewards is None:
+        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the log says nothing of them.")
+    if (shortest := int(log.lengths.min())) < len(log.arms):
+        raise NotIdentifiable(
+            f"The log has {counted(shortest, 'round')} for {len(log.arms)} arms: "
+            "not every arm can have been tried even once."
+        )
 
 
 def check_rewards(log: ActionLog, noise: Noise) -> None:
@@ -166,7 +172,7 @@ def with_best(
 ) -> NDArray[np.float64]:
     """Keep the draws in which no arm is better than the one whose mean is known to be the best."""
     flat = means.reshape(-1, means.shape[-1])
-    agree = np.concatenate(_agreeing(means, anchor))
+    agree = np.concatenate(agreeing(means, anchor))
     if len(agree) < FEWEST_AGREEING:
         raise InferenceError(
             f'of {len(flat):,} draws {len(agree)} agree that no arm is better than "{arms[anchor[0]]}", the '
@@ -179,7 +185,7 @@ def with_best(
     return np.asarray(agree[chosen].reshape(means.shape))
 
 
-def _agreeing(means: NDArray[np.float64], anchor: tuple[int, float]) -> list[NDArray[np.float64]]:
+def agreeing(means: NDArray[np.float64], anchor: tuple[int, float]) -> list[NDArray[np.float64]]:
     """Return the draws of each cloud in which no arm is better than the one that is known; of clouds that have any."""
     kept = [each[(np.delete(each, anchor[0], axis=1) <= anchor[1]).all(axis=1)] for each in means]
     return [each for each in kept if len(each)] or kept

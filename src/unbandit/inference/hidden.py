@@ -6,6 +6,7 @@ delays, so that nobody sees which of them the rule knew when.
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,9 +16,8 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule, RecentIndexRule
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, option
-from unbandit.formatting import counted
 from unbandit.inference.clouds import FEWEST_PARTICLES, particles_for
-from unbandit.inference.draws import clouds_differ, draw_means, evidence_differs, with_best
+from unbandit.inference.draws import agreeing, check_informative, clouds_differ, draw_means, evidence_differs, with_best
 from unbandit.inference.filter import TRIES, CloudCollapsed, FilterPass, log_mean, new_cloud
 from unbandit.inference.prior import Prior, belief_of
 from unbandit.inference.result import Posterior
@@ -340,20 +340,25 @@ class LateRun:
 
 def _refuse_arrivals(log: ActionLog, rule: RandomisedRule) -> None:
     """Refuse a log with random delays of which there is no posterior."""
-    reason = None
+    reason, remedy = None, _as_a_fixed_delay(rule)
     if rule.gains is not None:
         reason = "there is then no posterior of a rule that divides rewards by the probabilities of its arms"
     elif len(log) > 1:
-        reason = "demonstrations are then not pooled"
+        reason, remedy = "demonstrations are then not pooled", f"Leave {option('pool')} out: each is read alone."
     elif log.rewards is not None:
         reason = "nothing shows which of the known rewards the rule knew when"
+        remedy = "Leave the column of rewards out."
     elif rule.initial and rule.opening == "random":
-        reason = "nothing shows which arms an opening in random order pulled"
+        reason = "an opening in random order is then not read"
+        remedy = "Leave opening=random out, if the log opens with the arms in the order in which they are listed."
     if reason is not None:
-        raise NotIdentifiable(
-            f"{rule.name}: delays are random ({rule.random_delay}), and {reason}.",
-            remedy="Give a fixed delay, as if every reward came after as many rounds.",
-        )
+        raise NotIdentifiable(f"{rule.name}: delays are random ({rule.random_delay}), and {reason}.", remedy=remedy)
+
+
+def _as_a_fixed_delay(rule: RandomisedRule) -> str:
+    assert rule.random_delay is not None
+    mean = round(rule.random_delay.mean)
+    return f"Give the mean as a fixed delay (delay={mean}); intervals then leave out how arrivals vary."
 
 
 def infer_arrivals(
@@ -365,25 +370,22 @@ def infer_arrivals(
 
     Arguments as for `infer`.
     """
-    if rule.reveals == "nothing":
-        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the log says nothing of them.")
     assert there is None  # no rule with a random delay is defined where arms come and go
     _refuse_arrivals(log, rule)
+    check_informative(log, rule)
     total, arms = int(log.lengths[0]), log.arms
-    if total < len(arms):
-        text = (
-            f"The log has {counted(total, 'round')} for {len(arms)} arms: not every arm can have been tried even once."
-        )
-        raise NotIdentifiable(text)
     belief = belief_of(prior, len(arms), noise, anchor)
     rule = rule.for_arms(len(arms))
     task = LateRun(log, rule, belief, horizons[0], 1, seed)
     most = WAITING_BYTES // (task.rounds * len(arms) * np.dtype(np.uint16).itemsize)
     usual = default_particles(rule, total, begun=False)
-    if particles is None and most < min(usual, FEWEST_PARTICLES):
+    if most < (particles or min(usual, FEWEST_PARTICLES)):
         raise NotIdentifiable(
-            f"{rule.name}: delays of up to {task.rounds:,} rounds with {len(arms)} arms take too much memory.",
-            remedy="Give a fixed delay, as if every reward came after as many rounds.",
+            f"{rule.name}: delays of up to {task.rounds:,} rounds with {len(arms)} arms leave memory for {most:,} "
+            "particles of a cloud.",
+            parameter="particles",
+            value=particles,
+            remedy=_as_a_fixed_delay(rule) if particles is None else "Give fewer particles.",
         )
     number = particles or min(usual, most)
 
@@ -395,11 +397,13 @@ def infer_arrivals(
     passes = filtered(number)
     again = particles is None and rule.beta_prior is None and MORE * number <= most
     if again and np.std([_log_evidence(each) for each in passes]) > UNSETTLED:
-        number *= MORE
-        passes = filtered(number)
+        with suppress(CloudCollapsed):  # then the first answer stands
+            passes = filtered(MORE * number)
+            number *= MORE
     means = np.stack([draw_means(each, belief, draws, seed, cloud) for cloud, each in enumerate(passes)])
     by_cloud = list(means)
     if anchor is not None and is_best:
+        by_cloud = agreeing(means, anchor)
         means = with_best(means, anchor, arms, seed)
     evidences = np.array([_log_evidence(each) for each in passes])
     evidence, error = log_mean(evidences)

@@ -31,8 +31,8 @@ def reading_of(
     """
     if rule.random_delay is not None:
         raise NotIdentifiable(
-            f"{rule.name}: random delays hide which rewards were known when, and no posterior of a rule without chance "
-            f"draws that; got delay={rule.random_delay}.",
+            f"{rule.name}: random delays hide which rewards were known when. Only the posterior of one log, of a rule "
+            f"that chooses at random and whose numbers are all given, allows for that; got delay={rule.random_delay}.",
             remedy=f"Give the mean as a fixed delay (delay={round(rule.random_delay.mean)}), as if every reward came "
             "after as many rounds: intervals then leave out how arrivals vary. Closed forms read index and elimination "
             "rules with random delays.",

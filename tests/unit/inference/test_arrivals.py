@@ -10,7 +10,7 @@ import unbandit as ub
 from unbandit.demonstrators import parse_rule
 from unbandit.errors import NotIdentifiable
 from unbandit.inference import hidden, infer_by_conventions
-from unbandit.inference.filter import new_cloud
+from unbandit.inference.filter import CloudCollapsed, new_cloud
 from unbandit.inference.prior import belief_of
 from unbandit.kernels.smc.hidden import Waiting, filter_arrivals
 
@@ -115,6 +115,24 @@ def test_a_delay_that_is_always_the_same_is_a_fixed_delay():
     np.testing.assert_allclose(gaps[0].mean(axis=0), gaps[1].mean(axis=0), atol=0.15)
 
 
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("thompson:sigma=0.5,delay=geometric:20", "mean"),
+        ("learning-softmax:rate=0.2,temperature=0.3,delay=geometric:20", "start"),
+    ],
+)
+def test_answers_move_with_the_level_of_rewards_and_prior_where_particles_know_different_arms(text, level):
+    found = []
+    for shift in (0, 100):  # these rules do not open, so that some particles know nothing of an arm for long
+        rule = parse_rule(f"{text},{level}={shift}")
+        log = rule.demonstrate(ub.Instance(shift + np.array([1.0, 0.6, -0.2, 0.0]), NOISE), 200, seed=4)
+        found.append(ub.posterior(log, rule, sigma=0.5, prior=ub.NormalPrior(shift, 1.0), seed=1, particles=300))
+    assert abs(found[0].log_evidence - found[1].log_evidence) < 1e-6
+    np.testing.assert_allclose(found[1].draws - 100, found[0].draws, atol=1e-6)
+    assert found[0].draws.std(axis=0).max() < 1.05  # no wider than the prior
+
+
 def test_clouds_live_through_an_opening_whose_end_nobody_sees():
     rule = parse_rule(
         "softmax:temperature=0.3,delay=poisson:30"
@@ -168,5 +186,30 @@ def test_a_rule_that_divides_rewards_is_refused(monkeypatch):
 def test_delays_that_take_too_much_memory_are_refused(monkeypatch):
     monkeypatch.setattr(hidden, "WAITING_BYTES", 10_000)
     log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.7, 0.4], NOISE), 60, seed=3)
-    with pytest.raises(NotIdentifiable, match="too much memory"):
+    with pytest.raises(NotIdentifiable, match=r"leave memory for \d+ particles of a cloud.*delay=50\)"):
         ub.posterior(log, "softmax:temperature=0.3,delay=geometric:50", sigma=0.5)
+    with pytest.raises(NotIdentifiable, match=r"leave memory for \d+ particles of a cloud. Give fewer"):
+        ub.posterior(log, "softmax:temperature=0.3,delay=geometric:50", sigma=0.5, particles=100)
+
+
+def test_where_more_particles_explain_nothing_the_first_answer_stands(monkeypatch):
+    run = hidden.LateRun.run
+
+    def once(task, cloud):
+        if task.particles > 40:
+            raise CloudCollapsed("none explains the log.", round=9)
+        return run(task, cloud)
+
+    monkeypatch.setattr(hidden.LateRun, "run", once)
+    monkeypatch.setattr(hidden, "default_particles", lambda *_, **__: 40)
+    monkeypatch.setattr(hidden, "UNSETTLED", 0.0)
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.7, 0.4], NOISE), 60, seed=3)
+    assert ub.posterior(log, "softmax:temperature=0.3,delay=geometric:3", sigma=0.5).particles == 40
+
+
+@pytest.mark.parametrize("ask", [ub.posterior, ub.estimate, ub.population])
+def test_numbers_are_not_fitted_to_late_rewards(ask):
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.7, 0.4], NOISE), 60, runs=3, seed=3)
+    log = log if ask is ub.population else log.select(0)
+    with pytest.raises(NotIdentifiable, match=r"whose numbers are all given.*delay=3"):
+        ask(log, "softmax:temperature=fit,delay=geometric:3", sigma=0.5)

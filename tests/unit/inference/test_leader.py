@@ -12,7 +12,7 @@ from reference_posterior import exact_posterior
 
 import unbandit as ub
 from unbandit.inference import filter as filters
-from unbandit.inference import twist as leaders
+from unbandit.inference import twist
 from unbandit.inference.prior import belief_of
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.kernels.formula import probability
@@ -68,7 +68,7 @@ def twisted(task, width=None):
     """Let a filter look at the meetings."""
     steps = list(task.readings)
     chances = [task.leader_chances(each, horizon) for each, horizon in zip(steps, task.horizons, strict=True)]
-    twists = leaders.twist_leaders(task.rule, task.belief, steps, chances, max(task.horizons), task.known_rewards())
+    twists = twist.twist_leaders(task.rule, task.belief, steps, chances, max(task.horizons), task.known_rewards())
     return replace(task, twists=(twists[0],))
 
 
@@ -91,7 +91,7 @@ def test_evidence_and_means_are_those_of_weighted_draws(text, actions):
 
 @pytest.mark.parametrize("width", [1.0, 5.0])
 def test_a_look_at_the_meetings_changes_nothing_but_the_noise(monkeypatch, width):
-    monkeypatch.setattr(leaders, "WIDTHS", (width,))
+    monkeypatch.setattr(twist, "WIDTHS", (width,))
     evidence, means, _ = averaged(RULE, [THREE], 3)
     task = twisted(filter_task(ub.ActionLog.from_actions([THREE], arms=[0, 1, 2]), RULE.for_arms(3), 20_000))
     assert task.twists[0].transitions.judged.sum() == 1
@@ -128,7 +128,7 @@ def test_demonstrations_and_known_rewards_are_pooled_with_a_twist():
 )
 @pytest.mark.parametrize("known", [{}, {3: 1, 6: 0}])
 def test_rewards_of_0_and_1_are_those_of_counting_with_or_without_a_look_at_the_meetings(monkeypatch, text, known):
-    monkeypatch.setattr(leaders, "CHANGING", (0.3,))  # so that a short log has a meeting
+    monkeypatch.setattr(twist, "CHANGING", (0.3,))  # so that a short log has a meeting
     rule, coins = ub.parse_rule(f"epsilon-greedy:{text}").for_arms(2), ub.BetaPrior(1.5, 1.0)
     actions = [0, 1, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1]
     evidence, means = exact_posterior(rule, [actions], 2, (1.5, 1.0), 12, known)

@@ -203,10 +203,7 @@ def filter_arrivals(
             inherit(waiting.opened, cloud.ancestors)
             inherit(waiting.seen_pulls, cloud.ancestors)
             inherit(waiting.seen_memories, cloud.ancestors)
-            opened = True  # before, particles differ in which arms they know anything of
-            for particle in range(number):
-                opened &= waiting.opened[particle, 0] >= 0
-            if not bernoulli and smooth and opened:
+            if not bernoulli and smooth:
                 _move_apart(cloud, pulls, memories, step)
             if not bernoulli and shifts:
                 _shift_levels(cloud, pulls, memories, step)
@@ -263,12 +260,21 @@ def _shift_levels(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -
 
 @called
 def _move_apart(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -> None:
-    """Move offspring apart by their sample means; their counts stay."""
-    number, arms, _ = memories.shape
+    """Move offspring apart by their sample means; their counts stay, and so do arms of which some know no reward."""
+    number, arms, columns = memories.shape
+    known, kept = np.ones(arms, np.bool_), memories.copy()
+    for particle in range(number):
+        for each in range(arms):
+            known[each] &= pulls[particle, each] > 0
     for particle in range(number):
         for each in range(arms):
             memories[particle, each, 0] /= max(pulls[particle, each], 1)
+            for column in range(columns):
+                memories[particle, each, column] *= known[each]  # numbers that do not vary do not move
     liu_west_move(cloud, np.ones(arms, np.int64), memories, step)
     for particle in range(number):
         for each in range(arms):
-            memories[particle, each, 0] *= pulls[particle, each]
+            if known[each]:
+                memories[particle, each, 0] *= pulls[particle, each]
+            else:
+                memories[particle, each] = kept[particle, each]
