@@ -75,6 +75,15 @@ def test_a_rule_that_does_not_fit_is_the_first_warning(unbandit, log):
     assert done.err.splitlines()[0].startswith("warning: The log does not look like one that ucb:alpha=0.25")
 
 
+def test_strict_also_ends_with_4_where_a_warning_puts_the_rule_in_doubt(unbandit, tmp_path):
+    rows = [arm for arm in "ABBABAAB" * 40] + ["C"] + list("ABBABAAB" * 5)
+    (tmp_path / "late.csv").write_text("arm\n" + "\n".join(rows) + "\n")
+    asked = "estimate", str(tmp_path / "late.csv"), "--rule", "thompson:sigma=0.5", "--sigma", "0.5"
+    answer = json.loads(unbandit(*asked, "--json").out)
+    assert "late-arm" in {each["code"] for each in answer["warnings"]}
+    assert (unbandit(*asked).code, unbandit(*asked, "--strict").code) == (0, 4)
+
+
 def test_strict_turns_it_into_an_exit_code(unbandit, log):
     assert (unbandit(*WRONG, "--strict").code, unbandit(*RIGHT, "--strict").code) == (4, 0)
     done = unbandit(*WRONG, "--strict", "--json")

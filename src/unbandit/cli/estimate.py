@@ -144,7 +144,7 @@ def estimate(
     more = {"stretches": {name: told[name] for name in ("drifted", "furthest", "rows")}} if told else {}
     pieces = partial(json_pieces, answer, others, shell_option, more)
     if not printer.deliver(answer, output, as_json, json_pieces=pieces, written=f"{len(answer):,} rows"):
-        printer.insist(answer.check, strict)
+        printer.insist(answer.check, strict, answer.warnings)
         return
     warnings = printer.print_misfit(answer.warnings)
     if output is None or others:
@@ -156,7 +156,7 @@ def estimate(
     if found is not None:
         printer.print_stretches(found)
     printer.print_notices(warnings, answer.notes)
-    printer.insist(answer.check, strict)
+    printer.insist(answer.check, strict, answer.warnings)
 
 
 def _follow(

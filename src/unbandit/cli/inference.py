@@ -72,7 +72,7 @@ def posterior(
     from unbandit.demonstrators.base import parse_rule, rule_or_family
     from unbandit.estimators.api import posterior as infer
     from unbandit.estimators.arguments import one_demonstration
-    from unbandit.estimators.check import said_of
+    from unbandit.estimators.check import said_of, unless_fitted
     from unbandit.fit import fitted_notice
     from unbandit.log.partial import ThinnedLog, part_of, read_or_scan, without_counts
 
@@ -104,7 +104,7 @@ def posterior(
         return found.to_dict(shell_option, level) | more
 
     if not printer.deliver(found, output, as_json, table=lambda: found.to_frame(level), as_dict=as_dict):
-        printer.insist(found.check, strict)
+        printer.insist(found.check, strict, found.warnings)
         return
     out = printer.console()
     warnings = printer.print_misfit(found.warnings)
@@ -118,9 +118,10 @@ def posterior(
         f"particles, smallest effective size {found.effective_size:.0f}"
     )
     _, checked = said_of(found.check, parse_rule(found.rule))
+    checked = unless_fitted(checked, type(parse_rule(found.rule)), found.fitted)
     said = [fitted_notice(found.fitted, 0.95)] if found.fitted else []
     printer.print_notices(warnings, [*checked, *said, *reading])
-    printer.insist(found.check, strict)
+    printer.insist(found.check, strict, found.warnings)
 
 
 def _read_pair(text: str | None) -> list[tuple[str, str]]:
@@ -451,7 +452,7 @@ def population(
         warnings = printer.print_misfit(found.warnings)
         _print_population(found)
         printer.print_notices(warnings, found.notes)
-    printer.insist(found.check, strict)
+    printer.insist(found.check, strict, found.warnings)
 
 
 def _arm_table(found: "Population") -> "Table":

@@ -138,7 +138,7 @@ Device = Annotated[
 
 NoCheck = Annotated[bool, Option("--no-check", help="Do not check whether the rule fits the log.")]
 Strict = Annotated[
-    bool, Option("--strict", help="Exit with code 4 if the rule does not fit the log (0 if it was not checked).")
+    bool, Option("--strict", help="Exit with code 4 if the rule does not fit the log or is in doubt (0 if unchecked).")
 ]
 
 # Where the answer goes

@@ -343,9 +343,11 @@ def summary_of_many(estimate: Estimate) -> str | None:
     return sentence(estimate, []) if len(estimate.demonstrations) > MOST_TABLES else None
 
 
-def insist(check: Check, strict: bool) -> None:
-    """End with exit code 4 if a rule does not fit the log and that matters."""
-    if strict and check.verdict == "does not fit":
+def insist(check: Check, strict: bool, warnings: Iterable[Notice] = ()) -> None:
+    """End with exit code 4 if that matters and a rule does not fit the log, or a warning puts the rule in doubt."""
+    from unbandit.estimators.check import DOUBTS
+
+    if strict and (check.verdict == "does not fit" or any(each.code in {*DOUBTS, "drift"} for each in warnings)):
         raise typer.Exit(4)
 
 

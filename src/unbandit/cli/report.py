@@ -145,7 +145,7 @@ def report(
     reading = {notice.code for notice in getattr(log, "rows", log).reading} | HOW_A_LOG_WAS_READ
     printer.print_notices(warnings, [each for each in written.answer.notes if each.code in reading])
     out.print("Written: " + ", ".join(files))
-    printer.insist(written.answer.check, strict)
+    printer.insist(written.answer.check, strict, written.answer.warnings)
 
 
 def _report_identification(given: Mapping[str, Any]) -> None:
@@ -223,7 +223,7 @@ def _report_population(given: Mapping[str, Any]) -> None:
     out.print(written.sentence)
     printer.print_notices(written.answer.warnings, log.reading)
     out.print("Written: " + ", ".join(files))
-    printer.insist(written.answer.check, given["strict"])
+    printer.insist(written.answer.check, given["strict"], written.answer.warnings)
 
 
 def _check_files(log: object, output: str, pdf: str | None, truth: str | None) -> None:

@@ -38,6 +38,7 @@ class LearningSoftmax(RandomisedRule):
     fits: ClassVar[tuple[str, ...]] = ("rate", "temperature")
     no_standard: ClassVar[tuple[str, ...]] = ("rate", "temperature")
     called: ClassVar[Mapping[str, OtherName]] = RATE | TEMPERATURE
+    unit: ClassVar[str] = "temperature"
     title: ClassVar[str] = "Softmax on learnt values, as in Q-learning and Rescorla-Wagner models"
     aliases: ClassVar[tuple[str, ...]] = ("q-learning", "rescorla-wagner")
     columns: ClassVar[int] = 2

@@ -55,6 +55,9 @@ class RandomisedRule(Demonstrator):
     tries_first: ClassVar[bool] = False
     """Whether a run tries all arms at first: first rounds like later ones then show that the beginning is missing."""
 
+    unit: ClassVar[str | None] = None
+    """The parameter that gaps are about in proportion to, if there is one: a log hardly shows that it is too large."""
+
     quick: ClassVar[bool] = False
     """Whether a probability takes no longer than drawing a reward: more particles cost little then."""
 

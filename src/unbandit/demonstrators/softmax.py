@@ -33,6 +33,7 @@ class Softmax(RandomisedRule):
     fits: ClassVar[tuple[str, ...]] = ("temperature",)
     no_standard: ClassVar[tuple[str, ...]] = ("temperature",)
     called: ClassVar[Mapping[str, OtherName]] = TEMPERATURE
+    unit: ClassVar[str] = "temperature"
     title: ClassVar[str] = "Softmax (Boltzmann) choice"
     aliases: ClassVar[tuple[str, ...]] = ("boltzmann",)
     score: ClassVar[int] = 0

@@ -46,6 +46,7 @@ class Thompson(RandomisedRule):
     fits: ClassVar[tuple[str, ...]] = ("sigma",)
     no_standard: ClassVar[tuple[str, ...]] = ("sigma",)
     called: ClassVar[Mapping[str, OtherName]] = {"alpha": OtherName("successes"), "beta": OtherName("failures")}
+    unit: ClassVar[str] = "sigma"
     title: ClassVar[str] = "Thompson sampling"
     aliases: ClassVar[tuple[str, ...]] = ("ts", "thompson-sampling")
     one_draw: ClassVar[bool] = False

@@ -37,6 +37,7 @@ class TopTwoThompson(RandomisedRule):
 
     name: ClassVar[str] = "top-two-thompson"
     no_standard: ClassVar[tuple[str, ...]] = ("sigma",)
+    unit: ClassVar[str] = "sigma"
     title: ClassVar[str] = "Top-two Thompson sampling"
     aliases: ClassVar[tuple[str, ...]] = ("ttts", "top-two")
     proposed: ClassVar[bool] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.diagnostics import BEGINNING
 from unbandit.estimators.procedures import Request
-from unbandit.fit import ONE_BY_ONE, Check, not_checked, short_name
+from unbandit.fit import ONE_BY_ONE, Check, FittedNumber, not_checked, short_name
 from unbandit.formatting import capitalise, counted, quoted, short_numbers, simulated
 from unbandit.log import ActionLog
 from unbandit.log.partial import ThinnedLog
@@ -158,7 +158,24 @@ def said_of(
     one_by_one = any(each.name == ONE_BY_ONE for each in check.statistics)
     only_simulated = isinstance(rule, IndexRule | RecentIndexRule) and not (one_by_one or check.weighed)
     parts = [f"Checked: {looks}{stands}.", check.reason or "", SELDOM_TOLD_APART if only_simulated else ""]
-    return warnings, [Notice("fits", " ".join(filter(None, parts)))]
+    return warnings, [Notice("fits", " ".join(filter(None, parts))), *_in_proportion(rule)]
+
+
+def _in_proportion(rule: Demonstrator) -> list[Notice]:
+    """Say of a number that was given that all gaps hang on it, where a log hardly shows that it is too large."""
+    name = rule.unit if isinstance(rule, RandomisedRule) else None
+    if name is None or name not in rule.model_fields_set or rule.in_force(name) is None:
+        return []
+    remedy = f"use {option('rule', f'{rule.name}:{name}=fit')}." if name in rule.fits else "do not rely on them."
+    text = f"Gaps are about in proportion to {name}, and a log seldom shows that it is too large, even by a factor of "
+    text += f"3. If it is not known, {remedy}"
+    return [Notice("in-proportion", text)]
+
+
+def unless_fitted(notes: Iterable[Notice], rule: type[Demonstrator], fitted: Sequence[FittedNumber]) -> list[Notice]:
+    """Leave out what is said of a number that was given, where it was fitted."""
+    given = getattr(rule, "unit", None) not in {each.parameter for each in fitted}
+    return [each for each in notes if given or each.code != "in-proportion"]
 
 
 def late_start(request: Request, check: Check, posteriors: Sequence[Posterior], seed: int = 0) -> list[Notice]:

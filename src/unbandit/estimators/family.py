@@ -30,6 +30,7 @@ from unbandit.estimators.arguments import (
     known_means,
     reward_noise,
 )
+from unbandit.estimators.check import unless_fitted
 from unbandit.estimators.posterior import best_notice, posterior_row, settled_prior
 from unbandit.fit import fitted_notice
 from unbandit.inference import Posterior
@@ -105,7 +106,8 @@ def estimate_family(
     """Answer `estimate` under a rule whose numbers are fitted."""
     record, found = fitted_to_log(log, family, options)
     centre = estimate(record, found.rule, **options)
-    notes = (*centre.notes, fitted_notice(found.fitted, centre.level, len(record)))
+    said = unless_fitted(centre.notes, family.kind, found.fitted)
+    notes = (*said, fitted_notice(found.fitted, centre.level, len(record)))
     if not found.varies:
         return replace(centre, notes=notes, fitted=found.fitted)
     if not centre.posteriors:

@@ -54,6 +54,7 @@ from unbandit.inference.rivals import (
     Odds,
     Rival,
     odds_of_chance,
+    odds_of_numbers,
     odds_of_rivals,
     predicts,
     random_choices,
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
 
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
 SHARES = {"decisions": 0.37, "evidence": 0.37, "simulations": 0.26}  # of the error probability that each test may use
-BY_CHANCE = {"simulations": 0.74, "evidence": 0.26}  # the same for rules that choose at random
+BY_CHANCE = {"simulations": 0.74, "evidence": 0.13, "numbers": 0.13}  # the same for rules that choose at random
 SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with the share of this test
 MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_ROUNDS_OF_PART = 100_000  # that are simulated to show the rows of a part of a run
@@ -296,25 +297,29 @@ class _Request:
         if decided is None:
             if by_simulation is None:
                 return not_checked("All simulations of this rule are alike, so there is nothing to compare.")
-            odds = None
+            odds, numbers = None, None
             if isinstance(rule, RandomisedRule):
                 obstacle = self._obstacle_to_odds(rule, late)
-                odds = self._odds(rule, noise, means) if obstacle is None else None
+                odds = self._odds(odds_of_rivals, rule, noise, means) if obstacle is None else None
+                numbers = self._odds(odds_of_numbers, rule, noise, means) if obstacle is None else None
                 if odds is None and self.alone and by_simulation > DOES_NOT_FIT:
                     notes.append(f"Not compared with index rules such as UCB1, because {obstacle or NO_PROBABILITY}.")
             elif isinstance(rule, IndexRule) and not forgets and self._obstacle_to_odds(rule, late) is None:
                 try:
-                    odds = self._odds(rule, noise, means)
+                    odds = self._odds(odds_of_chance, rule, noise, means)
                 except InferenceError as refusal:
                     return replace(self._verdict(0.0, _unexplained(refusal), statistics, SIMULATIONS), weighed=True)
-            if odds is None:
+            weighed = {name: each for name, each in (("evidence", odds), ("numbers", numbers)) if each is not None}
+            if not weighed:
                 reason = _said(by_simulation, _furthest(statistics), notes)
                 return self._verdict(by_simulation, reason, (*statistics, *drift), SIMULATIONS)
-            by_odds, value = odds.p_value / BY_CHANCE["evidence"], by_simulation / BY_CHANCE["simulations"]
-            reason = _more_probable(odds) if by_odds < value else _furthest(statistics)
-            value = min(by_odds, value)
-            found = self._verdict(value, _said(value, reason, notes), (*statistics, *drift), SIMULATIONS, odds.names)
-            return replace(found, weighed=True)
+            value, reason, names = by_simulation / BY_CHANCE["simulations"], _furthest(statistics), tuple[str, ...]()
+            for name, each in weighed.items():
+                names = names or each.names
+                if (by_odds := each.p_value / BY_CHANCE[name]) < value:
+                    value, reason, names = by_odds, _more_probable(each), each.names
+            found = self._verdict(value, _said(value, reason, notes), (*statistics, *drift), SIMULATIONS, names)
+            return replace(found, weighed=odds is not None)
         values = {
             "decisions": decided.p_value, "evidence": decided.by_evidence,
             "simulations": math.inf if by_simulation is None else by_simulation,
@@ -426,8 +431,8 @@ class _Request:
         }
         return next((why for why, holds in obstacles.items() if holds), None)
 
-    def _odds(self, rule: RandomisedRule | IndexRule, noise: Noise, means: NDArray[np.float64]) -> Odds | None:
-        """Compare a rule with others by the probability of the log; None where its own is not known.
+    def _odds(self, compare: Any, rule: RandomisedRule | IndexRule, noise: Noise, means: NDArray[np.float64]) -> Any:
+        """Compare a rule with others by the probability of the log, as `compare` does; None where its own is not known.
 
         Its own prior is around the means that were found, and wide: it has the benefit of the doubt.
         """
@@ -436,10 +441,7 @@ class _Request:
         if isinstance(prior, NormalPrior):
             prior = NormalPrior(prior.mean, max(prior.deviation, 2 * float(means.std())))
         start, threads = self.log.select(0, decided), checks.threads(self.threads)
-        given = noise, prior, self.horizon, self._seed(3), threads, self.availability
-        return (
-            odds_of_chance(start, rule, *given) if isinstance(rule, IndexRule) else odds_of_rivals(start, rule, *given)
-        )
+        return compare(start, rule, noise, prior, self.horizon, self._seed(3), threads, self.availability)
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
@@ -583,6 +585,8 @@ def _more_probable(odds: Odds) -> str:
     others = "under rules that leave nothing to chance"
     if odds.names[0] in (RANDOM, UNIFORM):
         others = "if arms are chosen at random, whatever rewards they bring"
+    elif odds.room == 0:
+        others = f"under {odds.names[0]}"
     return f"The log is about 10^{odds.log_ratio / math.log(10):.0f} times as probable {others}."
 
 

@@ -3,8 +3,8 @@
 A rule is tested against the others of its kind with their usual parameters, and against itself with rewards that
 scatter less or more, with a leading arm that gets better or worse, or in batches; `random_choices` stands for every
 rule that chooses at random. A rule that chooses at random is tested against all index rules, whose logs are so regular
-that simulations alone hardly notice, and against choices that depend on no reward (`odds_of_rivals`): means that are
-all alike let most rules look like those.
+that simulations alone hardly notice, against choices that depend on no reward (`odds_of_rivals`): means that are
+all alike let most rules look like those; and against itself with other numbers (`odds_of_numbers`).
 """
 
 import math
@@ -18,7 +18,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, rules
 from unbandit.errors import InferenceError, ParameterError
 from unbandit.fit import IF
-from unbandit.inference.clouds import one_look_ahead, run_filters
+from unbandit.inference.clouds import evidence_without_clouds, one_look_ahead, run_filters
 from unbandit.inference.decisions import Decisions, Predictions, predict, without_rule
 from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import NormalPrior, Prior, belief_of, usual_prior
@@ -27,7 +27,8 @@ from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
 
-FACTORS = (0.5, 0.7, 1.4, 2.0)  # standard deviations of a reward, times the assumed one
+FACTORS = (0.25, 0.5, 0.7, 1.4, 2.0, 4.0)  # standard deviations of a reward, times the assumed one
+NUMBERS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)  # numbers of a rule that chooses at random, times the one given
 FALLS = (2.0, -2.0)  # of the most-pulled arm, in units of its lead
 RANDOM, UNIFORM = "choices at random", "uniform"
 MEMORIES = {f"{RANDOM}, {memory:.0f} rounds remembered": memory for memory in (50.0, 400.0)} | {RANDOM: math.inf}
@@ -127,11 +128,12 @@ class Odds(NamedTuple):
 
     log_ratio: float
     names: tuple[str, ...]  # the most probable rivals
+    room: float = ROOM
 
     @property
     def p_value(self) -> float:
         """Return the probability, at most, that a log of the rule has such odds: 1 / r at a ratio of r, with room."""
-        return math.exp(min(ROOM - self.log_ratio, 0.0))
+        return math.exp(min(self.room - self.log_ratio, 0.0))
 
 
 def _without_rewards(log: ActionLog) -> dict[str, float]:
@@ -229,6 +231,65 @@ def odds_of_rivals(
     except InferenceError:
         return None
     return odds
+
+
+def numbers_of(rule: RandomisedRule, prior: Prior) -> list[tuple[RandomisedRule, Prior, float]]:
+    """Return a rule with other numbers, one at a time, each with a prior of the means and how many nats of room it has.
+
+    With another `unit` both the gaps and the prior's deviation are multiplied: then the comparison hardly depends on
+    how well that deviation was chosen, only on how much chance there is in what the rule does. Other numbers, and all
+    of rewards of 0 and 1, may look better because the means are less usual than the prior has it, and get room for it.
+    """
+    found = list[tuple[RandomisedRule, Prior, float]]()
+    for name in (each for each in rule.fits if rule.in_force(each) is not None):
+        for factor in NUMBERS:
+            own, room = prior, ROOM
+            if name == rule.unit and isinstance(prior, NormalPrior):
+                own, room = NormalPrior(prior.mean, factor * prior.deviation), 0.0
+            with suppress(ParameterError):  # a probability, for one, ends at 1
+                other = type(rule)(**{**rule.model_dump(exclude_none=True), name: factor * rule.in_force(name)})
+                found.append((other, own, room))
+    return found
+
+
+def odds_of_numbers(
+    log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int,
+    there: Availability | None = None,
+) -> Odds | None:  # fmt: skip
+    """Compare a rule that chooses at random with itself with other numbers; None where its own probability is unknown.
+
+    Few particles, or none, find which numbers are more probable; before the odds are against the rule, more are asked.
+    """
+    arms, others = len(log.arms), numbers_of(rule, prior)
+
+    def evidence(one: RandomisedRule, believed: Prior, particles: int) -> tuple[float, float]:
+        given = log, one, belief_of(believed, arms, noise, None), [horizon]
+        if particles == QUICK and there is None and (quick := evidence_without_clouds(*given)) is not None:
+            return quick, 0.0
+        try:
+            look = one_look_ahead(*given, seed, there) if particles == QUICK else None
+            own = run_filters(
+                *given, particles, OWN_CLOUDS, seed, 1, keep_paths=False, tolerant=True, look_ahead=look, there=there
+            ).evidences
+        except InferenceError:
+            return -math.inf, 0.0
+        finite = own[np.isfinite(own)]
+        return (log_mean(finite)[0], float(np.ptp(finite))) if finite.size > 1 else (-math.inf, 0.0)
+
+    def compared(number: int, particles: int) -> Odds | None:
+        """Compare with the first so many others."""
+        asked = [(rule, prior, particles), *((one, believed, particles) for one, believed, _ in others[:number])]
+        (own, apart), *found = checks.in_threads(evidence, asked, threads)
+        if not math.isfinite(own):
+            return None
+        ratios = [each[0] - room - own - apart for each, (_, _, room) in zip(found, others, strict=False)]
+        order = sorted(range(number), key=lambda at: -ratios[at])
+        others[:number] = [others[at] for at in order]
+        together = float(np.logaddexp.reduce(ratios)) - math.log(len(NUMBERS) * len(rule.fits))
+        return Odds(together, tuple(str(one) for one, _, _ in others[:1]), room=0.0)
+
+    odds = compared(len(others), QUICK) if others else None
+    return odds if odds is None or odds.log_ratio <= 0 else compared(1, THOROUGH)
 
 
 def settled_from_the_start(

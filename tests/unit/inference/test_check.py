@@ -22,7 +22,7 @@ from unbandit.fit import Check, Statistic
 from unbandit.inference import check as check_module
 from unbandit.inference.check import check_together
 from unbandit.inference.predictive import in_turn, statistics_of, wordings
-from unbandit.inference.rivals import batch_of, odds_of_rivals, rivals_of
+from unbandit.inference.rivals import ROOM, batch_of, numbers_of, odds_of_numbers, odds_of_rivals, rivals_of
 from unbandit.instance import Gaussian
 
 MEANS, SIGMA, ROUNDS = (1.0, 0.5, 0.0), 0.5, 600
@@ -447,6 +447,56 @@ def test_index_rules_are_not_asked_about_a_log_that_opens_otherwise() -> None:
     log = ub.ActionLog.from_actions("AABCABCA" * 20)
     given = ub.Thompson(sigma=SIGMA), Gaussian(SIGMA), ub.NormalPrior(), 160, 1, 1
     assert set(odds_of_rivals(log, *given).names) <= {"choices at random", "uniform"}
+
+
+@pytest.mark.parametrize(
+    ("made", "read"),
+    [
+        ("softmax:temperature=0.4", "softmax:temperature=0.05"),
+        ("thompson:sigma=1.5", "thompson:sigma=0.3"),
+        ("epsilon-greedy:epsilon=0.05", "epsilon-greedy:epsilon=0.4"),
+    ],
+)
+def test_a_number_with_which_a_log_is_far_less_probable_does_not_fit(made: str, read: str) -> None:
+    """Nothing that is simulated at the gaps that were found stands out, as these make up for the wrong number."""
+    log = ub.parse_rule(made).demonstrate(ub.Instance((1.0, 0.7, 0.4, 0.0), SIGMA), 800, seed=5)
+    own, other = (ub.parse_rule(each).for_arms(4) for each in (made, read))
+    given = Gaussian(SIGMA), ub.NormalPrior(0.0, 1.0), 800, 1, 1
+    right, wrong = odds_of_numbers(log, own, *given), odds_of_numbers(log, other, *given)
+    assert right.p_value > 0.1 > 1e-3 > wrong.p_value
+    assert wrong.names[0].partition(":")[0] == own.name
+    check = estimated(log, read, particles=300).check
+    assert check.verdict == "does not fit"
+
+
+def test_a_number_that_sets_the_size_of_all_gaps_is_compared_at_gaps_of_that_size() -> None:
+    rule, prior = ub.LearningSoftmax(rate=0.3, temperature=0.2), ub.NormalPrior(1.0, 2.0)
+    found = numbers_of(rule, prior)
+    scaled = [each for each in found if each[2] == 0]
+    assert {round(other.temperature / 0.2, 3): own.deviation / 2 for other, own, _ in scaled} == {
+        factor: factor for factor in (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)
+    }
+    rates = {other.rate: own for other, own, room in found if room == ROOM}
+    assert (max(rates) <= 1, min(rates), set(rates.values())) == (True, 0.0375, {prior})  # a rate ends at 1
+    assert all(room == ROOM for _, _, room in numbers_of(rule, ub.BetaPrior()))
+    assert numbers_of(ub.Thompson(noise="bernoulli"), ub.BetaPrior()) == []
+    assert numbers_of(ub.Uniform(), prior) == []
+
+
+def test_an_answer_says_which_number_all_gaps_hang_on_unless_it_was_fitted() -> None:
+    log = ub.Softmax(temperature=0.2).demonstrate(ub.Instance(MEANS, SIGMA), 300, seed=2)
+
+    def said(rule: str) -> list[str]:
+        answer = estimated(log, rule, particles=100)
+        return [phrase(each.message) for each in answer.notes if each.code == "in-proportion"]
+
+    (text,) = said("softmax:temperature=0.2")
+    assert text.startswith("Gaps are about in proportion to temperature")
+    assert text.endswith('use rule="softmax:temperature=fit".')
+    assert said("softmax:temperature=fit") == said("epsilon-greedy:epsilon=0.2") == []
+    fits = replace(estimated(log, "softmax:temperature=0.2", particles=100).check, verdict="fits")
+    (other,) = [each for each in said_of(fits, ub.TopTwoThompson(sigma=0.5))[1] if each.code == "in-proportion"]
+    assert other.text.endswith("do not rely on them.")  # its sigma cannot be fitted
 
 
 @pytest.mark.parametrize("rule", ["thompson:noise=bernoulli", "exp3:mixing=0.1", "softmax:initial=0"])
