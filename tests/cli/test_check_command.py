@@ -76,7 +76,7 @@ def test_a_rule_that_does_not_fit_is_the_first_warning(unbandit, log):
 
 
 def test_strict_also_ends_with_4_where_a_warning_puts_the_rule_in_doubt(unbandit, tmp_path):
-    rows = [arm for arm in "ABBABAAB" * 40] + ["C"] + list("ABBABAAB" * 5)
+    rows = [*"ABBABAAB" * 40, "C", *"ABBABAAB" * 5]
     (tmp_path / "late.csv").write_text("arm\n" + "\n".join(rows) + "\n")
     asked = "estimate", str(tmp_path / "late.csv"), "--rule", "thompson:sigma=0.5", "--sigma", "0.5"
     answer = json.loads(unbandit(*asked, "--json").out)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from unbandit.calibration.measure import FALSE_ALARMS, MISSED, Criterion, Measure, Score, judge, percent
 from unbandit.calibration.settings import NOISE, NORMAL, CellTrials, Sizes, seed_of, short
-from unbandit.demonstrators import IndexRule, Uniform, parse_rule
+from unbandit.demonstrators import IndexRule, RandomisedRule, Uniform, parse_rule
 from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.estimators import estimate
 from unbandit.estimators.coverage import SIGMA
@@ -52,6 +52,13 @@ WITH_EVIDENCE: Final = (*PAIRED, LILUCB)  # between which the most powerful test
 AT_RANDOM: Final = ("epsilon-greedy:epsilon=0.1", "softmax:temperature=0.2", f"thompson:sigma={SIGMA}", "uniform")
 READ_AT_RANDOM: Final = AT_RANDOM[:-1]  # nothing can be read off uniform choices
 TAKEN_FOR_RANDOM: Final = (UCB, UCB1, MOSS, "uniform")  # whose logs are read as if a learner had chosen at random
+MISNUMBERED: Final = {
+    "epsilon-greedy:epsilon=0.1": ("epsilon-greedy:epsilon=0.3", "epsilon-greedy:epsilon=0.033"),
+    "softmax:temperature=0.2": ("softmax:temperature=0.6", "softmax:temperature=0.067"),
+    f"thompson:sigma={SIGMA}": (f"thompson:sigma={3 * SIGMA}", f"thompson:sigma={SIGMA / 3:.3f}"),
+}
+"""Rules that choose at random, each read as itself with three times its number and a third of it."""
+
 TAKEN_FOR_CLICKS: Final = ("klucb", "ucbv", "epsilon-greedy:epsilon=0.1", "uniform")  # read as `UCB1_CLICKS`
 SCATTER: Final = {"sigma half": 0.5, "sigma double": 2.0}
 DRIFT: Final = "drift"
@@ -99,6 +106,11 @@ class CheckCell:
         return self.made == self.read and not self.twist
 
     @property
+    def read_at_random(self) -> bool:
+        """Return whether they are checked against a rule that chooses at random."""
+        return isinstance(parse_rule(rule_text(self.read)), RandomisedRule)
+
+    @property
     def noise(self) -> Noise:
         """Return the noise that is assumed."""
         return Bernoulli() if self.read in BERNOULLI_READ else NOISE
@@ -142,6 +154,7 @@ def check_cells(runs: int | None = None) -> tuple[CheckCell, ...]:
         *(cell(rule, rule, USUAL, FALSE_ALARMS) for rule in READ_AT_RANDOM),
         *(cell(made, read, USUAL, 0.95) for read in READ_AT_RANDOM for made in TAKEN_FOR_RANDOM),
         *(cell(made, UCB1_CLICKS, USUAL, 0.95) for made in TAKEN_FOR_CLICKS),
+        *(cell(made, read, USUAL, 0.95) for made, reads in MISNUMBERED.items() for read in reads),
         cell(EVEN_DAR, SAE, USUAL, 0.90),
         *(cell(rule, rule, USUAL, 0.95, twist) for rule in PAIRED for twist in TWISTS),
     )
@@ -217,7 +230,7 @@ def checked_record(cell: CheckCell, log: ActionLog, best_mean: float) -> Check:
     """Check a record as `estimate` does."""
     known: dict[str, Any] = {"bernoulli": True} if isinstance(cell.noise, Bernoulli) else {"sigma": SIGMA}
     rule = parse_rule(rule_text(cell.read))
-    if cell.read in READ_AT_RANDOM:
+    if cell.read_at_random:
         return estimate(log, rule, check=True, horizon=cell.horizon, **known).check
     if not getattr(rule, "shifts", True):
         known["best_mean"] = best_mean
@@ -235,7 +248,7 @@ def log_ratio(cell: CheckCell, log: ActionLog, means: Floats, design: str) -> fl
     Random means have their prior. Even ones are known to the one who made the record, and so is a drift. Under the
     assumed rule the means are normal, of several sizes in turn. None where this is not computed.
     """
-    if cell.read in (*READ_AT_RANDOM, *BERNOULLI_READ):
+    if cell.read_at_random or cell.read in BERNOULLI_READ:
         return None
     even, at_random = design == "even", cell.made in AT_RANDOM
     possible = cell.made in WITH_EVIDENCE and (
@@ -463,8 +476,9 @@ class Misfits(Measure):
     criteria = staticmethod(check_criteria)
 
     def trials(self, sizes: Sizes) -> Iterator[tuple[str, CheckTrials]]:
-        for text in (*RIGHT, *READ_AT_RANDOM):
-            yield text, CheckTrials(tuple(cell for cell in check_cells(sizes.runs) if cell.read == text), sizes.seed)
+        cells = check_cells(sizes.runs)
+        for text in dict.fromkeys(cell.read for cell in cells):
+            yield text, CheckTrials(tuple(cell for cell in cells if cell.read == text), sizes.seed)
 
     def remarks(self, metrics: Sequence[CheckMetrics], criteria: Sequence[Criterion]) -> Iterator[str]:
         """Say why one goal is out of reach, where it is missed."""

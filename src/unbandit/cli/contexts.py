@@ -68,7 +68,7 @@ def estimate(given: Mapping[str, Any]) -> None:
         if output is None:
             _print(answer)
         printer.print_notices(*warnings_and_notes(log, notices))
-    printer.insist(answer.check, given["strict"], answer.warnings)
+    printer.insist(answer.check, given["strict"])
 
 
 def report(given: Mapping[str, Any]) -> None:
@@ -96,7 +96,7 @@ def report(given: Mapping[str, Any]) -> None:
     out.print(written.sentence)
     printer.print_notices(*warnings_and_notes(log, notices))
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
-    printer.insist(answer.check, given["strict"], answer.warnings)
+    printer.insist(answer.check, given["strict"])
 
 
 def _answered(given: Mapping[str, Any]) -> tuple[ContextLog, ContextEstimate]:

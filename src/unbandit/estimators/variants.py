@@ -73,11 +73,16 @@ class Sensitivity(Finding, Mapping[str, Estimate]):
             [pl.select(variant=pl.lit(name)).join(each.to_frame(), how="cross") for name, each in self.assumed.items()]
         )
 
+    @property
+    def quantity(self) -> Quantity:
+        """Return what variants are compared in."""
+        return compared_quantity(self.answer)
+
     def summary(self) -> polars.DataFrame:
         """Return a table of arms and variants, the best arm first: what is known of each, its mean or its gap."""
         import polars as pl
 
-        quantity, several = shown_quantity(self.answer), len(self.answer.demonstrations) > 1
+        quantity, several = self.quantity, len(self.answer.demonstrations) > 1
         keys = ["demonstration", "arm"] if several else ["arm"]
         table = pl.DataFrame([{name: getattr(row, name) for name in keys} for row in self.answer.ranked()])
         for name, each in self.assumed.items():
@@ -214,6 +219,11 @@ def _within(kind: type[Demonstrator], name: str, value: float, share: float) -> 
     return value * share if most is None else min(value * share, most)
 
 
+def compared_quantity(answer: Estimate) -> Quantity:
+    """Return what variants are compared in: gaps where means were drawn, as their level may be that of the prior."""
+    return "gap" if answer.posteriors else shown_quantity(answer)
+
+
 def sensitivity_rows(
     answer: Estimate, others: Mapping[str, Estimate], most: int | None = None, *, intervals: bool = True
 ) -> tuple[list[str], list[list[str]]]:
@@ -221,7 +231,7 @@ def sensitivity_rows(
 
     Of several demonstrations the first `most` are taken. A cell has the value, with its interval if asked for.
     """
-    quantity, several = shown_quantity(answer), len(answer.demonstrations) > 1
+    quantity, several = compared_quantity(answer), len(answer.demonstrations) > 1
     headings = ["demonstration"] * several + ["arm", quantity, *others]
     names, rows = answer.demonstrations[:most], []
     tables = {name: [each.ranked(name) for each in (answer, *others.values())] for name in names}

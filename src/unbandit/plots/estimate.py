@@ -198,7 +198,7 @@ def sensitivity(found: Sensitivity, *, demonstration: object = None, ax: Axes | 
     >>> log = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
     >>> figure = sensitivity(ub.sensitivity(log, "ucb1", sigma=1.0))
     """
-    answer, quantity = found.answer, shown_quantity(found.answer)
+    answer, quantity = found.answer, found.quantity
     which = position("demonstration", demonstration, answer.demonstrations)
     ranked, shown = answer.ranked(answer.demonstrations[which]), parts.evenly(range(len(found) + 1))
     variants = [list(found.assumed.items())[at] for at in shown]
