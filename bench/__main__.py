@@ -21,7 +21,7 @@ from bench import (
     simulation,
     starting,
 )
-from bench.report import HEADINGS, Row, cores, markdown, opening
+from bench.report import Row, cores, opening, tables
 from bench.setting import FULL, QUICK
 
 PARTS = {
@@ -60,8 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = compare(effort)
             tell(found)
             rows = [*rows, *found]
-    table = markdown(HEADINGS, [row.cells() for row in rows])
-    print("\n\n".join(part for part in (opening(cores(), options.quick), table, rates) if part))
+    print("\n\n".join(part for part in (opening(cores(), options.quick), tables(rows), rates) if part))
 
 
 if __name__ == "__main__":

@@ -35,11 +35,28 @@ class Row:
     def at_most(cls, work: str, ours: str, compared_with: str, ratio: float, limit: float) -> Row:
         return cls(work, ours, compared_with, number(ratio), f"at most {limit:g}", ratio <= limit)
 
+    @property
+    def has_a_limit(self) -> bool:
+        """Return whether it is held against nothing but a time or size that it is to stay below."""
+        return self.compared_with.startswith("the limit of ")
+
     def cells(self) -> list[str]:
         return [self.work, self.ours, self.compared_with, self.ratio]
 
 
+def tables(rows: Sequence[Row]) -> str:
+    """Write ratios as one table, and as another, without our limits, what readers wait for."""
+    ratios = markdown(HEADINGS, [row.cells() for row in rows if not row.has_a_limit])
+    waits = [[row.work, row.ours] for row in rows if row.has_a_limit]
+    return "\n\n".join([ratios, *([WAITS, markdown(("work", "takes"), waits)] if waits else [])])
+
+
 WARNING = "**A quick run: the numbers mean nothing.**\n\n"
+
+WAITS = """## How long people wait
+
+On one core, if not said otherwise: from the prompt to the last byte of the answer, or from the click. In a first start
+every kernel that is needed is compiled; later starts find it on disk."""
 
 HEADINGS = ("work", "unbandit", "compared with", "ratio")
 
