@@ -53,10 +53,10 @@ def tables(rows: Sequence[Row]) -> str:
 
 WARNING = "**A quick run: the numbers mean nothing.**\n\n"
 
-WAITS = """## How long people wait
+WAITS = """## How long people wait, and how much memory and disk it takes
 
-On one core, if not said otherwise: from the prompt to the last byte of the answer, or from the click. In a first start
-every kernel that is needed is compiled; later starts find it on disk."""
+On one core, if not said otherwise. Times are from the prompt to the last byte of the answer, or from the click. In a
+first start every kernel that is needed is compiled; later starts find it on disk."""
 
 HEADINGS = ("work", "unbandit", "compared with", "ratio")
 

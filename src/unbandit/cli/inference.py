@@ -117,7 +117,8 @@ def posterior(
         f"log evidence {found.log_evidence:.1f} ± {found.log_evidence_error:.1f}; 4 clouds of {found.particles:,} "
         f"particles, smallest effective size {found.effective_size:.0f}"
     )
-    _, checked = said_of(found.check, parse_rule(found.rule))
+    whole_run = availability is None and seen is record
+    _, checked = said_of(found.check, parse_rule(found.rule), can_fit=whole_run)
     checked = unless_fitted(checked, type(parse_rule(found.rule)), found.fitted)
     said = [fitted_notice(found.fitted, 0.95)] if found.fitted else []
     printer.print_notices(warnings, [*checked, *said, *reading])

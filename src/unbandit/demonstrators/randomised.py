@@ -56,7 +56,7 @@ class RandomisedRule(Demonstrator):
     """Whether a run tries all arms at first: first rounds like later ones then show that the beginning is missing."""
 
     unit: ClassVar[str | None] = None
-    """The parameter that gaps are about in proportion to, if there is one: a log hardly shows that it is too large."""
+    """The parameter that gaps are about in proportion to, if there is one: a log hardly shows that it is wrong."""
 
     quick: ClassVar[bool] = False
     """Whether a probability takes no longer than drawing a reward: more particles cost little then."""

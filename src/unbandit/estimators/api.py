@@ -230,7 +230,7 @@ def estimate(
     used = assumed.model_copy(update=answer.changed)
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
     found, drifts = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
-    misfits, said = said_of(found, used, drifts, record)
+    misfits, said = said_of(found, used, drifts, record, can_fit=is_whole)
     misfits += [] if there is not None else sorted_rows(record)
     warnings = [*misfits, *late_start(tried, found, answer.posteriors, drawn or 0), *guessed, *warnings]
     for notice in warnings + answer.warnings:

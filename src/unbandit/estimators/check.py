@@ -137,9 +137,12 @@ def beside_doubts(said: Sequence[Notice], warnings: Sequence[Notice]) -> list[No
 
 
 def said_of(
-    check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift] = (), record: object = None
+    check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift] = (), record: object = None, *, can_fit: bool = True
 ) -> tuple[list[Notice], list[Notice]]:  # fmt: skip
-    """Return the warnings and notes that a check, and what it saw of drift, give rise to."""
+    """Return the warnings and notes that a check, and what it saw of drift, give rise to.
+
+    `can_fit` says whether numbers of the rule can be fitted to the log, as those of any whole one can.
+    """
     if check.verdict == "does not fit":
         advice = rule.advice(record) if isinstance(record, ActionLog) else None
         return [Notice("does-not-fit", _misfit(check, rule, drifts, advice, record), count=len(check.failed))], []
@@ -158,18 +161,21 @@ def said_of(
     one_by_one = any(each.name == ONE_BY_ONE for each in check.statistics)
     only_simulated = isinstance(rule, IndexRule | RecentIndexRule) and not (one_by_one or check.weighed)
     parts = [f"Checked: {looks}{stands}.", check.reason or "", SELDOM_TOLD_APART if only_simulated else ""]
-    return warnings, [Notice("fits", " ".join(filter(None, parts))), *_in_proportion(rule)]
+    return warnings, [Notice("fits", " ".join(filter(None, parts))), *_in_proportion(rule, can_fit=can_fit)]
 
 
-def _in_proportion(rule: Demonstrator) -> list[Notice]:
-    """Say of a number that was given that all gaps hang on it, where a log hardly shows that it is too large."""
+def _in_proportion(rule: Demonstrator, *, can_fit: bool) -> list[Notice]:
+    """Say of a number that was given that all gaps hang on it, where a log hardly shows that it is wrong."""
     name = rule.unit if isinstance(rule, RandomisedRule) else None
     if name is None or name not in rule.model_fields_set or rule.in_force(name) is None:
         return []
-    remedy = f"use {option('rule', f'{rule.name}:{name}=fit')}." if name in rule.fits else "do not rely on them."
-    text = f"Gaps are about in proportion to {name}, and a log seldom shows that it is too large, even by a factor of "
-    text += f"3. If it is not known, {remedy}"
-    return [Notice("in-proportion", text)]
+    remedy = "do not rely on them."
+    if can_fit and name in rule.fits and rule.random_delay is None:
+        others = [f"{each}={getattr(rule, each)}" for each in type(rule).model_fields if each in rule.model_fields_set]
+        asked = ",".join(f"{name}=fit" if each.startswith(f"{name}=") else each for each in others)
+        remedy = f"use {option('rule', f'{rule.name}:{asked}')}."
+    text = f"Gaps are about in proportion to {name}, and a log seldom shows that it is wrong, even by a factor of 3. "
+    return [Notice("in-proportion", f"{text}If it is not known, {remedy}")]
 
 
 def unless_fitted(notes: Iterable[Notice], rule: type[Demonstrator], fitted: Sequence[FittedNumber]) -> list[Notice]:

@@ -76,6 +76,7 @@ SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with 
 MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_ROUNDS_OF_PART = 100_000  # that are simulated to show the rows of a part of a run
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
+EVIDENCE_ALONE = {"simulations": 0.74, "evidence": 0.26}  # the same where there is no number to compare
 MOST_COMPARED = 1_000  # rounds in which a rule that chooses at random is compared with index rules
 PARTICLES = 64  # of each of the rule's two clouds; a rival has one of `RIVAL_PARTICLES`
 POSTERIOR_PARTICLES = 400  # where means come from no answer
@@ -313,10 +314,11 @@ class _Request:
             if not weighed:
                 reason = _said(by_simulation, _furthest(statistics), notes)
                 return self._verdict(by_simulation, reason, (*statistics, *drift), SIMULATIONS)
-            value, reason, names = by_simulation / BY_CHANCE["simulations"], _furthest(statistics), tuple[str, ...]()
+            shares = BY_CHANCE if numbers is not None else EVIDENCE_ALONE
+            value, reason, names = by_simulation / shares["simulations"], _furthest(statistics), tuple[str, ...]()
             for name, each in weighed.items():
-                names = names or each.names
-                if (by_odds := each.p_value / BY_CHANCE[name]) < value:
+                names = names or (each.names if each.log_ratio > each.room else ())
+                if (by_odds := each.p_value / shares[name]) < value:
                     value, reason, names = by_odds, _more_probable(each), each.names
             found = self._verdict(value, _said(value, reason, notes), (*statistics, *drift), SIMULATIONS, names)
             return replace(found, weighed=odds is not None)
@@ -431,8 +433,11 @@ class _Request:
         }
         return next((why for why, holds in obstacles.items() if holds), None)
 
-    def _odds(self, compare: Any, rule: RandomisedRule | IndexRule, noise: Noise, means: NDArray[np.float64]) -> Any:
-        """Compare a rule with others by the probability of the log, as `compare` does; None where its own is not known.
+    def _odds(
+        self, method: Callable[..., Odds | None], rule: RandomisedRule | IndexRule, noise: Noise,
+        means: NDArray[np.float64],
+    ) -> Odds | None:  # fmt: skip
+        """Compare a rule with others by the probability of the log, by one method; None where its own is not known.
 
         Its own prior is around the means that were found, and wide: it has the benefit of the doubt.
         """
@@ -441,7 +446,7 @@ class _Request:
         if isinstance(prior, NormalPrior):
             prior = NormalPrior(prior.mean, max(prior.deviation, 2 * float(means.std())))
         start, threads = self.log.select(0, decided), checks.threads(self.threads)
-        return compare(start, rule, noise, prior, self.horizon, self._seed(3), threads, self.availability)
+        return method(start, rule, noise, prior, self.horizon, self._seed(3), threads, self.availability)
 
     def _means(self, rule: Demonstrator, noise: Noise, decided: _Decided | None) -> NDArray[np.float64]:
         """Draw the means to simulate at."""
@@ -587,7 +592,8 @@ def _more_probable(odds: Odds) -> str:
         others = "if arms are chosen at random, whatever rewards they bring"
     elif odds.room == 0:
         others = f"under {odds.names[0]}"
-    return f"The log is about 10^{odds.log_ratio / math.log(10):.0f} times as probable {others}."
+    about = "at least" if odds.room == 0 else "about"
+    return f"The log is {about} 10^{odds.log_ratio / math.log(10):.0f} times as probable {others}."
 
 
 def _furthest(statistics: Sequence[Statistic]) -> str:

@@ -264,9 +264,9 @@ def odds_of_numbers(
 
     def evidence(one: RandomisedRule, believed: Prior, particles: int) -> tuple[float, float]:
         given = log, one, belief_of(believed, arms, noise, None), [horizon]
-        if particles == QUICK and there is None and (quick := evidence_without_clouds(*given)) is not None:
-            return quick, 0.0
         try:
+            if particles == QUICK and there is None and (quick := evidence_without_clouds(*given)) is not None:
+                return quick, 0.0
             look = one_look_ahead(*given, seed, there) if particles == QUICK else None
             own = run_filters(
                 *given, particles, OWN_CLOUDS, seed, 1, keep_paths=False, tolerant=True, look_ahead=look, there=there

@@ -490,13 +490,19 @@ def test_an_answer_says_which_number_all_gaps_hang_on_unless_it_was_fitted() -> 
         answer = estimated(log, rule, particles=100)
         return [phrase(each.message) for each in answer.notes if each.code == "in-proportion"]
 
-    (text,) = said("softmax:temperature=0.2")
+    (text,) = said("softmax:temperature=0.2,annealing=0.1")
     assert text.startswith("Gaps are about in proportion to temperature")
-    assert text.endswith('use rule="softmax:temperature=fit".')
+    assert text.endswith('use rule="softmax:temperature=fit,annealing=0.1".')
     assert said("softmax:temperature=fit") == said("epsilon-greedy:epsilon=0.2") == []
     fits = replace(estimated(log, "softmax:temperature=0.2", particles=100).check, verdict="fits")
     (other,) = [each for each in said_of(fits, ub.TopTwoThompson(sigma=0.5))[1] if each.code == "in-proportion"]
     assert other.text.endswith("do not rely on them.")  # its sigma cannot be fitted
+    for rule, can_fit in (
+        (ub.Softmax(temperature=0.2), False),
+        (ub.Softmax(temperature=0.2, delay="geometric:9"), True),
+    ):
+        (other,) = [each for each in said_of(fits, rule, can_fit=can_fit)[1] if each.code == "in-proportion"]
+        assert other.text.endswith("do not rely on them.")  # parts of runs and random delays are not fitted
 
 
 @pytest.mark.parametrize("rule", ["thompson:noise=bernoulli", "exp3:mixing=0.1", "softmax:initial=0"])
