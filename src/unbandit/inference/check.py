@@ -302,7 +302,8 @@ class _Request:
             if isinstance(rule, RandomisedRule):
                 obstacle = self._obstacle_to_odds(rule, late)
                 odds = self._odds(odds_of_rivals, rule, noise, means) if obstacle is None else None
-                numbers = self._odds(odds_of_numbers, rule, noise, means) if obstacle is None else None
+                asks = self.alone and obstacle is None  # `identify` compares numbers itself
+                numbers = self._odds(odds_of_numbers, rule, noise, means) if asks else None
                 if odds is None and self.alone and by_simulation > DOES_NOT_FIT:
                     notes.append(f"Not compared with index rules such as UCB1, because {obstacle or NO_PROBABILITY}.")
             elif isinstance(rule, IndexRule) and not forgets and self._obstacle_to_odds(rule, late) is None:
