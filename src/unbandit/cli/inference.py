@@ -71,7 +71,7 @@ def posterior(
     """
     from unbandit.demonstrators.base import parse_rule, rule_or_family
     from unbandit.estimators.api import posterior as infer
-    from unbandit.estimators.arguments import one_demonstration
+    from unbandit.estimators.arguments import one_demonstration, shows_part
     from unbandit.estimators.check import said_of, unless_fitted
     from unbandit.fit import fitted_notice
     from unbandit.log.partial import ThinnedLog, part_of, read_or_scan, without_counts
@@ -117,9 +117,9 @@ def posterior(
         f"log evidence {found.log_evidence:.1f} ± {found.log_evidence_error:.1f}; 4 clouds of {found.particles:,} "
         f"particles, smallest effective size {found.effective_size:.0f}"
     )
-    whole_run = availability is None and seen is record
-    _, checked = said_of(found.check, parse_rule(found.rule), can_fit=whole_run)
-    checked = unless_fitted(checked, type(parse_rule(found.rule)), found.fitted)
+    used = parse_rule(found.rule)
+    _, checked = said_of(found.check, used, can_fit=availability is None and not shows_part(seen))
+    checked = unless_fitted(checked, type(used), found.fitted)
     said = [fitted_notice(found.fitted, 0.95)] if found.fitted else []
     printer.print_notices(warnings, [*checked, *said, *reading])
     printer.insist(found.check, strict, found.warnings)

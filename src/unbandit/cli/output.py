@@ -345,9 +345,9 @@ def summary_of_many(estimate: Estimate) -> str | None:
 
 def insist(check: Check, strict: bool, warnings: Iterable[Notice] = ()) -> None:
     """End with exit code 4 if that matters and a rule does not fit the log, or a warning puts the rule in doubt."""
-    from unbandit.estimators.check import DOUBTS
+    from unbandit.estimators.check import UNRELIABLE
 
-    if strict and (check.verdict == "does not fit" or any(each.code in {*DOUBTS, "drift"} for each in warnings)):
+    if strict and (check.verdict == "does not fit" or any(each.code in UNRELIABLE for each in warnings)):
         raise typer.Exit(4)
 
 

@@ -75,6 +75,11 @@ class RandomDelay:
         return (self.least + self.most) / 2
 
     @property
+    def remedy(self) -> str:
+        """Say what to give instead, where a delay that varies is not read."""
+        return f"Give the mean as a fixed delay (delay={round(self.mean)}); intervals then leave out how arrivals vary."
+
+    @property
     def deviation(self) -> float:
         """Return the standard deviation, in rounds."""
         if self.kind == "uniform":

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
+from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.diagnostics import BEGINNING
@@ -42,6 +43,8 @@ DOUBTS = frozenset(
     }
 )  # fmt: skip
 """Notices that put in doubt that the rule made the record at all."""
+UNRELIABLE = DOUBTS | {"drift"}
+"""Notices with which answers are not to be relied on."""
 STANDS = "That does not lift the warning above, which is about something that simulations are not compared in."
 
 
@@ -171,9 +174,10 @@ def _in_proportion(rule: Demonstrator, *, can_fit: bool) -> list[Notice]:
         return []
     remedy = "do not rely on them."
     if can_fit and name in rule.fits and rule.random_delay is None:
-        others = [f"{each}={getattr(rule, each)}" for each in type(rule).model_fields if each in rule.model_fields_set]
-        asked = ",".join(f"{name}=fit" if each.startswith(f"{name}=") else each for each in others)
-        remedy = f"use {option('rule', f'{rule.name}:{asked}')}."
+        known = {
+            each: getattr(rule, each) for each in type(rule).model_fields if each in rule.model_fields_set - {name}
+        }
+        remedy = f"use {option('rule', str(RuleFamily(type(rule), known, (name,))))}."
     text = f"Gaps are about in proportion to {name}, and a log seldom shows that it is wrong, even by a factor of 3. "
     return [Notice("in-proportion", f"{text}If it is not known, {remedy}")]
 

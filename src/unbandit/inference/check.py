@@ -71,12 +71,11 @@ if TYPE_CHECKING:
 
 DOES_NOT_FIT = 0.01  # at this probability or a smaller one
 SHARES = {"decisions": 0.37, "evidence": 0.37, "simulations": 0.26}  # of the error probability that each test may use
-BY_CHANCE = {"simulations": 0.74, "evidence": 0.13, "numbers": 0.13}  # the same for rules that choose at random
+BY_CHANCE = {"simulations": 0.74, "odds": 0.26}  # the same where decisions are not predicted; all odds share theirs
 SIMULATIONS = 399  # enough that a record beyond all of them does not fit, with the share of this test
 MOST_ROUNDS = 10_000  # of the record that are compared with simulations
 MOST_ROUNDS_OF_PART = 100_000  # that are simulated to show the rows of a part of a run
 MOST_DECISIONS, DECISIONS_BY_ARMS = 2_000, 16_000  # that are predicted, and these times arms
-EVIDENCE_ALONE = {"simulations": 0.74, "evidence": 0.26}  # the same where there is no number to compare
 MOST_COMPARED = 1_000  # rounds in which a rule that chooses at random is compared with index rules
 PARTICLES = 64  # of each of the rule's two clouds; a rival has one of `RIVAL_PARTICLES`
 POSTERIOR_PARTICLES = 400  # where means come from no answer
@@ -311,15 +310,15 @@ class _Request:
                     odds = self._odds(odds_of_chance, rule, noise, means)
                 except InferenceError as refusal:
                     return replace(self._verdict(0.0, _unexplained(refusal), statistics, SIMULATIONS), weighed=True)
-            weighed = {name: each for name, each in (("evidence", odds), ("numbers", numbers)) if each is not None}
+            weighed = [each for each in (odds, numbers) if each is not None]
             if not weighed:
                 reason = _said(by_simulation, _furthest(statistics), notes)
                 return self._verdict(by_simulation, reason, (*statistics, *drift), SIMULATIONS)
-            shares = BY_CHANCE if numbers is not None else EVIDENCE_ALONE
-            value, reason, names = by_simulation / shares["simulations"], _furthest(statistics), tuple[str, ...]()
-            for name, each in weighed.items():
+            value, names = by_simulation / BY_CHANCE["simulations"], tuple[str, ...]()
+            reason = _furthest(statistics)
+            for each in weighed:
                 names = names or (each.names if each.log_ratio > each.room else ())
-                if (by_odds := each.p_value / shares[name]) < value:
+                if (by_odds := each.p_value * len(weighed) / BY_CHANCE["odds"]) < value:
                     value, reason, names = by_odds, _more_probable(each), each.names
             found = self._verdict(value, _said(value, reason, notes), (*statistics, *drift), SIMULATIONS, names)
             return replace(found, weighed=odds is not None)
@@ -591,9 +590,9 @@ def _more_probable(odds: Odds) -> str:
     others = "under rules that leave nothing to chance"
     if odds.names[0] in (RANDOM, UNIFORM):
         others = "if arms are chosen at random, whatever rewards they bring"
-    elif odds.room == 0:
+    elif odds.same_rule:
         others = f"under {odds.names[0]}"
-    about = "at least" if odds.room == 0 else "about"
+    about = "at least" if odds.same_rule else "about"
     return f"The log is {about} 10^{odds.log_ratio / math.log(10):.0f} times as probable {others}."
 
 

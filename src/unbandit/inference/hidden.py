@@ -340,7 +340,8 @@ class LateRun:
 
 def _refuse_arrivals(log: ActionLog, rule: RandomisedRule) -> None:
     """Refuse a log with random delays of which there is no posterior."""
-    reason, remedy = None, _as_a_fixed_delay(rule)
+    assert rule.random_delay is not None
+    reason, remedy = None, rule.random_delay.remedy
     if rule.gains is not None:
         reason = "there is then no posterior of a rule that divides rewards by the probabilities of its arms"
     elif len(log) > 1:
@@ -355,12 +356,6 @@ def _refuse_arrivals(log: ActionLog, rule: RandomisedRule) -> None:
         raise NotIdentifiable(f"{rule.name}: delays are random ({rule.random_delay}), and {reason}.", remedy=remedy)
 
 
-def _as_a_fixed_delay(rule: RandomisedRule) -> str:
-    assert rule.random_delay is not None
-    mean = round(rule.random_delay.mean)
-    return f"Give the mean as a fixed delay (delay={mean}); intervals then leave out how arrivals vary."
-
-
 def infer_arrivals(
     log: ActionLog, rule: RandomisedRule, prior: Prior, noise: Noise, horizons: Sequence[int], *,
     anchor: tuple[int, float] | None = None, is_best: bool = False, particles: int | None = None, clouds: int = 4,
@@ -370,6 +365,8 @@ def infer_arrivals(
 
     Arguments as for `infer`.
     """
+    varying = rule.random_delay
+    assert varying is not None
     assert there is None  # no rule with a random delay is defined where arms come and go
     _refuse_arrivals(log, rule)
     check_informative(log, rule)
@@ -385,7 +382,7 @@ def infer_arrivals(
             "particles of a cloud.",
             parameter="particles",
             value=particles,
-            remedy=_as_a_fixed_delay(rule) if particles is None else "Give fewer particles.",
+            remedy=varying.remedy if particles is None else "Give fewer particles.",
         )
     number = particles or min(usual, most)
 

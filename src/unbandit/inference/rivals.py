@@ -24,6 +24,7 @@ from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import NormalPrior, Prior, belief_of, usual_prior
 from unbandit.inference.steps import opening_chance
 from unbandit.instance import Bernoulli, Gaussian, Noise
+from unbandit.kernels.smc.cloud import Belief
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
 
@@ -128,7 +129,12 @@ class Odds(NamedTuple):
 
     log_ratio: float
     names: tuple[str, ...]  # the most probable rivals
-    room: float = ROOM
+    same_rule: bool = False  # whether rivals are the rule itself with other numbers: what room they need is taken off
+
+    @property
+    def room(self) -> float:
+        """Return by how many nats the rule may be behind, though it made the log."""
+        return 0.0 if self.same_rule else ROOM
 
     @property
     def p_value(self) -> float:
@@ -260,36 +266,41 @@ def odds_of_numbers(
 
     Few particles, or none, find which numbers are more probable; before the odds are against the rule, more are asked.
     """
-    arms, others = len(log.arms), numbers_of(rule, prior)
+    belief, others = belief_of(prior, len(log.arms), noise, None), numbers_of(rule, prior)
+    if not others:
+        return None
 
-    def evidence(one: RandomisedRule, believed: Prior, particles: int) -> tuple[float, float]:
-        given = log, one, belief_of(believed, arms, noise, None), [horizon]
+    def behind(found: Sequence[tuple[float, float]], rooms: Sequence[float]) -> list[float]:
+        """Return by how many nats the rule, whose evidence and error come first, is behind each of the others."""
+        (own, error), *rest = found
+        return [value - room - own - error for (value, _), room in zip(rest, rooms, strict=True)]
+
+    def roughly(one: RandomisedRule, believed: Belief) -> tuple[float, float]:
+        quick = None if there is not None else evidence_without_clouds(log, one, believed, [horizon])
+        return (quick, 0.0) if quick is not None else carefully(one, believed, QUICK)
+
+    def carefully(one: RandomisedRule, believed: Belief, particles: int = THOROUGH) -> tuple[float, float]:
+        given = log, one, believed, [horizon], particles, OWN_CLOUDS, seed, 1
         try:
-            if particles == QUICK and there is None and (quick := evidence_without_clouds(*given)) is not None:
-                return quick, 0.0
-            look = one_look_ahead(*given, seed, there) if particles == QUICK else None
-            own = run_filters(
-                *given, particles, OWN_CLOUDS, seed, 1, keep_paths=False, tolerant=True, look_ahead=look, there=there
-            ).evidences
+            own = run_filters(*given, keep_paths=False, tolerant=True, there=there).evidences
         except InferenceError:
             return -math.inf, 0.0
         finite = own[np.isfinite(own)]
         return (log_mean(finite)[0], float(np.ptp(finite))) if finite.size > 1 else (-math.inf, 0.0)
 
-    def compared(number: int, particles: int) -> Odds | None:
-        """Compare with the first so many others."""
-        asked = [(rule, prior, particles), *((one, believed, particles) for one, believed, _ in others[:number])]
-        (own, apart), *found = checks.in_threads(evidence, asked, threads)
-        if not math.isfinite(own):
+    asked = [(rule, belief), *((one, belief_of(own, len(log.arms), noise, None)) for one, own, _ in others)]
+    found = checks.in_threads(roughly, asked, threads)
+    if not math.isfinite(found[0][0]):
+        return None
+    ratios, share = behind(found, [room for *_, room in others]), math.log(len(others))
+    best = int(np.argmax(ratios))
+    together = float(np.logaddexp.reduce(ratios)) - share
+    if together > 0:
+        found = checks.in_threads(carefully, [asked[0], asked[1 + best]], threads)
+        if not math.isfinite(found[0][0]):
             return None
-        ratios = [each[0] - room - own - apart for each, (_, _, room) in zip(found, others, strict=False)]
-        order = sorted(range(number), key=lambda at: -ratios[at])
-        others[:number] = [others[at] for at in order]
-        together = float(np.logaddexp.reduce(ratios)) - math.log(len(NUMBERS) * len(rule.fits))
-        return Odds(together, tuple(str(one) for one, _, _ in others[:1]), room=0.0)
-
-    odds = compared(len(others), QUICK) if others else None
-    return odds if odds is None or odds.log_ratio <= 0 else compared(1, THOROUGH)
+        together = behind(found, [others[best][2]])[0] - share
+    return Odds(together, (str(others[best][0]),), same_rule=True)
 
 
 def settled_from_the_start(

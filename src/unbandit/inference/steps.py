@@ -33,9 +33,7 @@ def reading_of(
         raise NotIdentifiable(
             f"{rule.name}: random delays hide which rewards were known when. Only the posterior of one log, of a rule "
             f"that chooses at random and whose numbers are all given, allows for that; got delay={rule.random_delay}.",
-            remedy=f"Give the mean as a fixed delay (delay={round(rule.random_delay.mean)}), as if every reward came "
-            "after as many rounds: intervals then leave out how arrivals vary. Closed forms read index and elimination "
-            "rules with random delays.",
+            remedy=f"{rule.random_delay.remedy} Closed forms read index and elimination rules with random delays.",
         )
     actions = log.demonstration(which).astype(np.int64)
     given = log.select(which).rewards

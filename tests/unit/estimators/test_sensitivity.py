@@ -6,6 +6,7 @@ import re
 import warnings
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from unbandit import (
@@ -16,6 +17,7 @@ from unbandit import (
     Instance,
     LearningSoftmax,
     ParameterError,
+    Softmax,
     estimate,
     parse_rule,
     sensitivity,
@@ -148,3 +150,12 @@ def test_a_rule_of_ones_own_without_numbers_is_refused():
             sensitivity(LOG, Plain(), sigma=1.0)
     finally:
         del known_rules["plain"]
+
+
+def test_variants_of_drawn_means_are_compared_in_gaps():
+    log = Softmax(temperature=0.2).demonstrate(Instance([1.0, 0.5, 0.0], 0.5), 200, seed=1)
+    found = sensitivity(log, "softmax:temperature=0.2", sigma=0.5, particles=100, check=False)
+    assert found.quantity == "gap"  # the level of the means is the prior's
+    table, best = found.summary(), found.answer.best[0]
+    assert table.row(by_predicate=pl.col("arm") == best)[1] == 0
+    assert table[table.columns[1]].to_list() == sorted(table[table.columns[1]].to_list())

@@ -492,7 +492,7 @@ def test_an_answer_says_which_number_all_gaps_hang_on_unless_it_was_fitted() -> 
 
     (text,) = said("softmax:temperature=0.2,annealing=0.1")
     assert text.startswith("Gaps are about in proportion to temperature")
-    assert text.endswith('use rule="softmax:temperature=fit,annealing=0.1".')
+    assert text.endswith('use rule="softmax:annealing=0.1,temperature=fit".')
     assert said("softmax:temperature=fit") == said("epsilon-greedy:epsilon=0.2") == []
     fits = replace(estimated(log, "softmax:temperature=0.2", particles=100).check, verdict="fits")
     (other,) = [each for each in said_of(fits, ub.TopTwoThompson(sigma=0.5))[1] if each.code == "in-proportion"]
