@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule
@@ -34,14 +35,13 @@ from unbandit.identification.evidence import (
     Contender,
     Decision,
     Guess,
-    Heat,
     IdentificationRequest,
     LogEvidence,
     averaged,
     decide,
-    log_evidence,
     one_number,
     successive_halving,
+    surprise_of,
 )
 from unbandit.identification.result import Identification, Surprise, Verdict
 from unbandit.identification.signs import appeared_late, opening_alone, signs
@@ -56,7 +56,6 @@ from unbandit.identification.values import (
     values_under,
 )
 from unbandit.inference import Prior
-from unbandit.inference.clouds import CLOSE
 from unbandit.inference.draws import check_rewards
 from unbandit.inference.rivals import RANDOM
 from unbandit.inference.steps import check_filtered
@@ -78,7 +77,6 @@ ONE_NUMBER = (
 
 SURPRISES = 5  # the number of surprising rounds that are named
 ROUNDED = 1e-9  # nats by which equal log probabilities differ
-STRAIGHT = Heat(None, 60, 24, 4, straight=True)  # by which rounds are predicted, if its evidence is that of others
 
 
 def identify(
@@ -335,7 +333,7 @@ def _decided(
         assured=decision.assured,
         left=tuple(contenders[at].name for at in left),
         averaged=tuple(each.name for each, _ in mixed) or tuple(names[:MOST_CHECKED]),
-        surprises=tuple(_surprises(request.log, _with_surprise(request, ordered[0]))),
+        surprises=tuple(_surprises(request.log, surprise_of(request, ordered[0].guesses[0]))),
         question=request,
         values=averaged_values,
         best_by_rule={each.name: request.log.arms[own.best] for each, own in mixed if own.best is not None},
@@ -374,21 +372,10 @@ def _contender(
     )  # fmt: skip
 
 
-def _with_surprise(request: IdentificationRequest, leading: Contender) -> LogEvidence:
-    """Return evidence that has the probability of every round; quick looks ahead leave it out."""
-    if leading.evidence.surprise and all(each.size for each in leading.evidence.surprise):
-        return leading.evidence
-    first = leading.guesses[0]
-    straight = log_evidence(request, first.rule, STRAIGHT)
-    if abs(straight.value - first.evidence.value) < CLOSE:
-        return straight
-    return log_evidence(request, first.rule, request.heats[-2]._replace(quick=False))
-
-
-def _surprises(log: ActionLog, evidence: LogEvidence) -> list[Surprise]:
+def _surprises(log: ActionLog, by_demonstration: Sequence[NDArray[np.float64]]) -> list[Surprise]:
     """Name the least probable rounds, over all demonstrations, of those that are less probable than most."""
     rows = []
-    for which, values in enumerate(evidence.surprise):
+    for which, values in enumerate(by_demonstration):
         usual = min(float(np.median(values)), 0.0) - ROUNDED
         for at in np.argsort(values, kind="stable")[:SURPRISES].tolist():
             arm = log.arms[int(log.demonstration(which)[at])]

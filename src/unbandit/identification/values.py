@@ -29,8 +29,9 @@ from unbandit.inference.result import gaps_of
 from unbandit.inference.surface import WINDOW, evidence_density, narrowed, spread_quantiles
 
 DRAWS = 1_000  # per cloud, of values and for simulations
-PARTICLES = 200  # per cloud, unless their number was given; where a cloud collapses, as many as a posterior has
-SHARED_PARTICLES = 100  # per cloud, where several sets of parameters share the draws
+PARTICLES = 200  # per cloud, unless their number was given; where clouds differ or collapse, as many as a posterior has
+SHARED_PARTICLES, FEWEST = 300, 50  # per cloud of several sets of parameters that share the draws, and of each at least
+MORE = 3  # times as many for one of several sets, where its clouds differ
 MOST_GUESSES = 3  # sets of parameters per rule that are checked
 SMALLEST_SHARE = 0.02  # of a rule's probability, from which on a set of its parameters is probable
 MOST_LINES = 5  # combinations of a rule's other parameters
@@ -46,7 +47,7 @@ PROBABLY = 0.8  # the probability that an arm needs to be called the best under 
 INTERVAL, REACH = (0.025, 0.975), 1.96
 PRIOR_DRAWS, OF_PRIOR = 4_000, 2 / 3  # of the prior, and the part of its gaps' interval above which one is the prior's
 MOST_NAMED, MOST_ALLOWED = 5, 50.0  # arms in a sentence, and of an error, as a logarithm
-DIFFER = frozenset({"clouds-differ", "evidence-differs"})  # what asks for more particles
+DIFFER, BY_EVIDENCE = "clouds-differ", "evidence-differs"  # what asks for more particles; the evidence is known already
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +107,15 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
     parts, mixed, found, reason = [], [], None, None
     generator = np.random.default_rng([request.seed, 5, which])
     rules = [rule for line in lines for rule in line.rules]
-    several = len(rules) > 1 and all(isinstance(each, RandomisedRule) and each.smooth for each in rules)
+    shared = len(rules) > 1 and all(isinstance(each, RandomisedRule) and each.smooth for each in rules)
+    particles = min(PARTICLES, max(SHARED_PARTICLES // len(rules), FEWEST)) if shared else PARTICLES
+    tried = (particles, MORE * PARTICLES) if len(rules) > 1 else (particles,)
     allotted = _allotted(np.array([sum(line.shares) for line in lines]), draws).tolist()
     for line, number in zip(lines, allotted, strict=True):
         own: list[tuple[int, Posterior]] = []
         for at, rule in enumerate(line.rules if number else []):
             try:
-                posterior = _posterior(request, which, rule, draws, shared=several)
+                posterior = _posterior(request, which, rule, draws, tried)
                 own.append((at, posterior))
                 parts.append((rule, posterior.means))
                 found = found or posterior
@@ -162,7 +165,8 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
         fewest = FEWEST_WIDE if share >= SELDOM * largest else 1
         along = _along(request, line, axis, count, fewest) if axis is not None and len(line) > 1 else None
         if along is None:
-            probable.append(ParameterLine([guess.rule for guess in line], [guess.share for guess in line], axis=axis))
+            few = [guess for guess in line if guess.share >= SMALLEST_SHARE * share] or line[:1]
+            probable.append(ParameterLine([guess.rule for guess in few], [guess.share for guess in few], axis=axis))
         else:
             rules, curve = along
             probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), curve, axis))
@@ -183,16 +187,19 @@ def _along(
     """
     first = line[0].rule
     errors: dict[tuple[float, ...], float]
-    errors = {(math.log(getattr(guess.rule, axis)),): guess.evidence.error for guess in line}
+    errors = {(math.log(getattr(guess.rule, axis)),): guess.evidence.scatter for guess in line}
+    nearest = max((guess.evidence for guess in line), key=lambda each: each.value)
+    rough = all(guess.evidence.laplace is not None for guess in line if guess.evidence.value > nearest.value - WINDOW)
 
     def rule_at(x: float) -> Demonstrator:
         return type(first)(**(first.model_dump() | {axis: math.exp(x)}))
 
     def evidence(x: NDArray[np.float64], clouds: int) -> float:
         try:
-            found = log_evidence(request, rule_at(float(x[0])), LINE_HEAT)
-            errors[float(x[0]),] = found.error
-            return found.value
+            found = log_evidence(request, rule_at(float(x[0])), LINE_HEAT._replace(rough=rough))
+            errors[float(x[0]),] = found.scatter
+            missed = nearest.value - nearest.laplace if found.rough and nearest.laplace is not None else 0.0
+            return found.value + missed
         except ParameterError:
             return -math.inf
 
@@ -220,7 +227,7 @@ def _along(
 
 
 def _posterior(
-    request: IdentificationRequest, which: int, rule: Demonstrator, draws: int, *, shared: bool
+    request: IdentificationRequest, which: int, rule: Demonstrator, draws: int, tried: Sequence[int]
 ) -> Posterior:
     """Return the means under one set of parameters, with few particles where they suffice."""
     record, horizons = request.log.select(which), [request.horizons[which]]
@@ -229,11 +236,11 @@ def _posterior(
     options["there"] = request.there
     belief = belief_of(request.prior, len(record.arms), request.noise, None)
     look_ahead = one_look_ahead(record, rule, belief, horizons, request.seed, request.there)
-    tried = (SHARED_PARTICLES, PARTICLES) if shared else (PARTICLES,)
     for particles in (request.particles,) if request.particles else tried:
         with suppress(InferenceError):
             found = infer(*given, particles=particles, look_ahead=look_ahead, **options)
-            if request.particles or not DIFFER.intersection(notice.code for notice in found.warnings):
+            enough = particles in (request.particles, MORE * PARTICLES)
+            if enough or all(notice.code != DIFFER for notice in found.warnings):
                 return found
     return infer(*given, particles=None, **options)
 
@@ -288,7 +295,7 @@ def mixed_values(
     ]
     means = np.concatenate(parts, axis=1)
     order = np.random.default_rng([request.seed, 4]).permutation(means.shape[1])
-    notices = {notice.code: notice for posterior in informative for notice in posterior.warnings}
+    notices = {each.code: each for own in informative for each in own.warnings if each.code != BY_EVIDENCE}
     name = " or ".join(candidate.name for candidate, _ in rules)
     found = replace(informative[0], rule=name, means=means[:, order], warnings=tuple(notices.values()))
     if len(rules) == 1 and len(rules[0][1].by_rule) <= 1:

@@ -348,14 +348,16 @@ def one_look_ahead(
 ) -> LookAhead | None:  # fmt: skip
     """Return a look at the whole log by the approximation that is mostly best, untried; None where there is none.
 
-    For a single cloud of an evidence that is wanted quickly and may be less precise. Rounds are not predicted.
+    For a single cloud of an evidence that is wanted quickly and may be less precise. Rounds are predicted by normal
+    states.
     """
     task, steps = _whole_log(log, rule, belief, horizons, seed, there, readings)
     if task is None or not isinstance(task.rule, RandomisedRule):
         return None
     normal, beliefs, read, known = _as_normal(task, task.rule, steps)
     last = averaged_twist(normal, beliefs, read, max(horizons), known, seed)
-    return LookAhead(tuple(_towards(task, task.rule, steps, [last])))
+    predict = partial(predict_log, normal, last, read, max(horizons))
+    return LookAhead(tuple(_towards(task, task.rule, steps, [last])), predict)
 
 
 def evidence_without_clouds(

@@ -53,7 +53,9 @@ def made_up(monkeypatch):
         found = found(particles) if callable(found) else found
         if isinstance(found, Exception):
             raise found
-        return SimpleNamespace(evidences=np.array(found, float), surprise=np.zeros(4), relaxed=(), look_ahead=None)
+        return SimpleNamespace(
+            evidences=np.array(found, float), surprise=np.zeros(4), relaxed=(), look_ahead=None, twisted=False
+        )
 
     monkeypatch.setattr(evidence, "run_filters", run_filters)
     return values, asked
@@ -128,7 +130,7 @@ def test_more_particles_go_to_those_that_may_still_win(question, made_up):
     values[0.2] = [-90.0, -90.0, -90.0, -90.1]
     values[0.3] = NOT_SO
     successive_halving(question, [one(rule) for rule in RULES])
-    assert [heat.particles for heat in question.heats] == [25, 150, 900]
+    assert [heat.particles for heat in question.heats if heat.glance is None] == [25, 150, 900]
     tried = {alpha: sorted({number for each, number in asked if each == alpha}) for alpha in values}
     assert tried == {0.0: [25, 150, 900], 0.1: [25, 150, 900], 0.2: [25], 0.3: [25]}
 
@@ -165,7 +167,7 @@ def test_all_are_compared_on_the_beginning_and_few_on_the_whole(made_up):
     request = IdentificationRequest(log, (1_200,), ub.NormalPrior(), ub.Gaussian(0.5), None, 0, 1)
     values |= {0.0: [-20.0] * 4, 0.1: [-60.0] * 4}
     _, ((kept,), (dropped,)) = successive_halving(request, [one(rule) for rule in RULES[:2]])
-    assert [heat.rounds for heat in request.heats] == [250, None, None, None]
+    assert [heat.rounds for heat in request.heats if heat.glance is None] == [250, None, None, None]
     assert asked == [(0.0, 25), (0.1, 25), (0.0, 25)]
     assert (kept.value, dropped.value) == (pytest.approx(-20.0), -math.inf)
     assert (
@@ -341,3 +343,97 @@ def test_clouds_that_look_ahead_quickly_do_not_say_how_probable_each_round_is_bu
     assert (first.surprise[0].size, straight.surprise[0].size) == (0, 60)
     assert straight.surprise[0].sum() == pytest.approx(straight.value, abs=0.2)
     assert straight.value == pytest.approx(again.value, abs=0.5)
+
+
+@pytest.fixture
+def smooth():
+    """Return a question about a log of softmax."""
+    rule, sigma = ub.Softmax(temperature=0.3), 0.5
+    log = rule.demonstrate(ub.Instance([1.0, 0.5, 0.2], sigma), 300, seed=1)
+    return IdentificationRequest(log, (300,), ub.NormalPrior(0, 1), ub.Gaussian(sigma), None, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [ub.Softmax(temperature=0.3), ub.Thompson(deviation=1.0, sigma=0.5), ub.LearningSoftmax(temperature=0.3, rate=0.2)],
+    ids=lambda rule: rule.name,
+)
+def test_what_is_found_without_particles_is_what_many_find(smooth, rule):
+    rough = log_evidence(smooth, rule, Heat(None, 25, 16, 2, quick=True, rough=True))
+    many = log_evidence(smooth, rule, Heat(None, 1_000, 16, 4))
+    assert (rough.rough, rough.particles, many.rough) == (True, 0, False)
+    assert rough.low - 0.5 < many.value < rough.high
+    assert abs(rough.value - many.value) < 1.0
+
+
+def test_rewards_of_0_and_1_are_read_by_particles():
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([0.8, 0.5], ub.Bernoulli()), 60, seed=1)
+    request = IdentificationRequest(log, (60,), ub.BetaPrior(), ub.Bernoulli(), None, 1, 1)
+    assert not log_evidence(request, ub.Softmax(temperature=0.3), request.heats[0]).rough
+
+
+def test_only_what_was_found_roughly_is_glanced_at(smooth, monkeypatch):
+    heats, filtered = [], []
+    plain, predicts = evidence.log_evidence, evidence._filtered
+    monkeypatch.setattr(
+        evidence, "log_evidence", lambda request, rule, heat, before=None: heats.append(heat) or plain(
+            request, rule, heat, before
+        )
+    )  # fmt: skip
+    monkeypatch.setattr(
+        evidence, "_filtered", lambda request, which, rule, heat, look: filtered.append((rule.name, heat.glance)) or
+        predicts(request, which, rule, heat, look)
+    )  # fmt: skip
+    known = [one(ub.Softmax(temperature=0.3)), one(ub.EpsilonGreedy(epsilon=0.3)), one(ub.LearningSoftmax(rate=0.2))]
+    _, (by_scores, by_leader, learnt) = successive_halving(smooth, known)
+    assert {name for name, glance in filtered if glance is not None} <= {"softmax", "learning-softmax"}
+    assert ("epsilon-greedy", None) in filtered
+    assert by_scores[0].value > by_leader[0].value
+    assert all(each[0].laplace is not None for each in (by_scores, learnt))
+
+
+def test_clouds_that_went_astray_leave_the_rough_evidence(smooth, monkeypatch):
+    rule, lost = ub.Softmax(temperature=0.3), Heat(None, 25, 16, 2, quick=True, glance=0.25)
+    rough = log_evidence(smooth, rule, lost._replace(rough=True, glance=None))
+    found = SimpleNamespace(surprise=np.zeros(0), relaxed=(), look_ahead=None, twisted=True)
+    monkeypatch.setattr(
+        evidence, "run_filters", lambda *given, **options: SimpleNamespace(**vars(found), evidences=np.full(4, -1e6))
+    )
+    assert log_evidence(smooth, rule, lost, rough) == rough
+    assert log_evidence(smooth, rule, lost).value == -1e6
+
+    def collapse(*given, **options):
+        raise CloudCollapsed("none of them.", round=3)
+
+    monkeypatch.setattr(evidence, "run_filters", collapse)
+    assert log_evidence(smooth, rule, lost, rough) == rough
+    assert log_evidence(smooth, rule, lost).collapsed
+
+
+def test_what_some_guesses_of_a_rule_lack_is_added_to_all():
+    filtered = LogEvidence(-100.0, 0.1, -100.2, -99.8, laplace=-104.0)
+    rough, other = evidence._rough(-110.0, 5.0, -110.0, None), evidence._rough(-109.0, 5.0, -109.0, None)
+    rules = one(*(ub.Softmax(temperature=0.1 * at) for at in (1, 2, 3))), one(ub.LearningSoftmax())
+    known = {(0, 0): filtered, (0, 1): rough, (0, 2): LogEvidence(-90.0, 0.1, -90.2, -89.8), (1, 0): other}
+    found = evidence._aligned(rules, known)
+    assert list(found) == [(0, 1)]
+    assert (found[0, 1].value, found[0, 1].error, found[0, 1].rough) == (-106.0, evidence.ALIGNED, True)
+
+
+def test_the_best_guess_speaks_for_those_that_few_particles_found_less_probable():
+    rules = [one(*RULES)]
+    best = LogEvidence(-200.0, 6.0, -203.0, -188.0, particles=37)
+    lower, higher = (LogEvidence(value, 110.0, value - 3, 0.0, particles=25) for value in (-240.0, -190.0))
+    sharp = LogEvidence(-250.0, 0.2, -250.4, -249.6, particles=25)
+    found = evidence._outdone(rules, {(0, 0): best, (0, 1): lower, (0, 2): higher, (0, 3): sharp}, SECOND)
+    assert list(found) == [(0, 1)]
+    assert (found[0, 1].high, found[0, 1].error) == (-188.0, 6.0)
+
+
+def test_errors_that_guesses_share_do_not_average_out():
+    rough = [evidence._rough(-10.0, 4.0, -10.0, None)] * 4
+    apart = [LogEvidence(-10.0, 0.5, -11.0, -9.0)] * 4
+    rules = one(*RULES)
+    assert averaged(rules, rough).error == pytest.approx(4.0)
+    assert averaged(rules, apart).error == pytest.approx(0.25)
+    assert averaged(rules, rough).high == pytest.approx(-2.0, abs=0.01)

@@ -258,7 +258,7 @@ def test_values_reach_as_far_as_the_parameter_does(monkeypatch):
     line = values.ParameterLine(rules, [1 / 3] * 3, curve, "scale")
     monkeypatch.setattr(values, "probable_lines", lambda request, candidate: [line])
 
-    def posterior(request, which, rule, draws, *, shared):
+    def posterior(request, which, rule, draws, tried):
         noise = np.random.default_rng(1).normal(0.0, 0.01, (values.CLOUDS, draws, 3))
         return SimpleNamespace(means=rule.scale * np.array([0.0, 1.0, 2.0]) + noise)
 
