@@ -19,9 +19,8 @@ from pathlib import Path
 import polars as pl
 
 from unbandit import checks
-from unbandit.calibration import settings
 from unbandit.calibration.closed_forms import ClosedForms
-from unbandit.calibration.contexts import SHARED, Contexts
+from unbandit.calibration.contexts import Contexts
 from unbandit.calibration.identify import Identify
 from unbandit.calibration.logs import Logs
 from unbandit.calibration.measure import Criterion, Measure
@@ -33,7 +32,6 @@ from unbandit.calibration.posterior import Posteriors, Sampler
 from unbandit.calibration.record import RECORD, Findings, read_findings
 from unbandit.calibration.settings import Sizes
 from unbandit.calibration.speed import Timings
-from unbandit.contexts.rule import parse_rule
 from unbandit.errors import ParameterError
 from unbandit.estimators.coverage import coverages_csv
 from unbandit.files import write_table, written_whole
@@ -142,10 +140,6 @@ def calibrate(
         Before anything is simulated or written: an unknown name, a wrong number, a folder that cannot be used or holds
         another calibration.
     """
-    known = dict.fromkeys(
-        parse_rule(text).name for text in (*settings.GAUSSIAN, *settings.BERNOULLI, *settings.FAMILIES, *SHARED)
-    )
-    chosen, chosen_rules = _chosen("measure", measures, tuple(MEASURES)), _chosen("rule", rules, tuple(known))
     sizes = Sizes(
         runs=None if runs is None else checks.whole("runs", runs, 2),
         seed=checks.seed(seed),
@@ -153,12 +147,14 @@ def calibrate(
         clouds=None if clouds is None else checks.whole("clouds", clouds),
     )
     checks.threads(threads)
+    every = [(name, text, trials) for name, measure in MEASURES.items() for text, trials in measure.trials(sizes)]
+    known = tuple(dict.fromkeys(_rule_name(text) for _, text, _ in every))
+    chosen, chosen_rules = _chosen("measure", measures, tuple(MEASURES)), _chosen("rule", rules, known)
     home = Path(folder)
     places = [
         ResultsFolder(home / name / re.sub("[:=, ]", "-", text), trials)
-        for name in chosen
-        for text, trials in MEASURES[name].trials(sizes)
-        if parse_rule(rule_text(text)).name in chosen_rules
+        for name, text, trials in every
+        if name in chosen and _rule_name(text) in chosen_rules
     ]
     for place in places:
         place.finished()  # refuses a folder that does not fit, and writes nothing
@@ -167,6 +163,11 @@ def calibrate(
     done = read_calibration(home)
     done.write()
     return done
+
+
+def _rule_name(text: str) -> str:
+    """Return the name of the rule that plays or reads some trials."""
+    return rule_text(text).partition(":")[0]
 
 
 def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def check_population(
     odds = _odds(evidences, log_evidence)
     if odds.log_ratio > ROOM:
         odds = odds._replace(log_ratio=odds.log_ratio - _shortfall(people, asked, places, drawn, workers))
-    by_odds = odds.p_value / BY_CHANCE["evidence"]
+    by_odds = odds.p_value / BY_CHANCE["odds"]
     by_simulation = math.inf if by_simulation is None else by_simulation / BY_CHANCE["simulations"]
     value = min(by_odds, by_simulation)
     whose = "" if len(asked) == len(people) else f" of {len(asked)} participants"

@@ -57,7 +57,7 @@ from unbandit.identification.values import (
 )
 from unbandit.inference import Prior
 from unbandit.inference.draws import check_rewards
-from unbandit.inference.rivals import RANDOM
+from unbandit.inference.rivals import RANDOM, ROUGHLY
 from unbandit.inference.steps import check_filtered
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, AvailabilityTable
@@ -309,7 +309,7 @@ def _decided(
     for notice in opening_alone(request, ordered, sigma_given=sigma_given) if verdict != "none fits" else ():
         (warnings if notice.code == "opening-decides" else notes).append(notice)
     notes = [*notes, *_conventions(ordered), *_imprecise(decision)]
-    notes += _collapsed(ordered)
+    notes += _collapsed(ordered) + _as_normal(ordered)
     notes += [notice for at in left for notice in _twins(request, contenders[at])]
     notes += imprecise_values(mixed)
     averaged_values = mixed_values(request, mixed) if mixed else None
@@ -421,6 +421,22 @@ def _twins(request: IdentificationRequest, candidate: Contender) -> list[Notice]
         return []
     text = f"{joined(found, 'and')}: the same rule by another name, compared in the row of {candidate.name}."
     return [Notice("same-rule", text)]
+
+
+def _as_normal(contenders: Sequence[Contender]) -> list[Notice]:
+    """Note candidates that were compared as if rewards of 0 and 1 were normal."""
+    found = [each for each in contenders if each.possible and each.normal and each.axis is not None]
+    if not found:
+        return []
+    names = joined([each.name for each in found], "and")
+    axes = joined(list(dict.fromkeys(each.axis or "" for each in found)), "or")
+    example = option("candidates", f"{found[0].name}:{found[0].axis}=...")
+    text = (
+        f"No rewards of 0 and 1 explain the log under {names} with the values of {axes} that were tried. Such rewards "
+    )
+    text += "show these numbers to many digits, so the log may still be theirs: they are compared as if rewards were "
+    text += f"normal, with a standard deviation of {ROUGHLY.sigma}. If you know the number, give it, as in {example}."
+    return [Notice("as-normal", text)]
 
 
 def _collapsed(contenders: Sequence[Contender]) -> list[Notice]:

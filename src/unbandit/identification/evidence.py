@@ -32,7 +32,7 @@ from unbandit.errors import InferenceError, NotIdentifiable
 from unbandit.fit import UNCHECKED, Check
 from unbandit.formatting import counted
 from unbandit.identification.candidates import Candidate
-from unbandit.inference import Prior
+from unbandit.inference import NormalPrior, Prior
 from unbandit.inference.clouds import (
     CLOSE,
     PILOT_PARTICLES,
@@ -46,7 +46,7 @@ from unbandit.inference.conventions import Convention
 from unbandit.inference.decisions import predict
 from unbandit.inference.filter import GLANCE, CloudCollapsed, log_mean, relative_error
 from unbandit.inference.prior import belief_of
-from unbandit.inference.rivals import predicts
+from unbandit.inference.rivals import ROUGHLY, predicts
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.instance import Gaussian, Noise
 from unbandit.log import ActionLog
@@ -68,6 +68,7 @@ COARSELY_REFINED, SHARP = 30.0, 2.0  # the same for lines with few values, and n
 KNOWN, ROUGHLY_KNOWN = 0.25, 2.0  # errors, as logarithms, that need not be reduced any further, or by a first glance
 LAPLACE_ERROR, PER_CHOICE = 1.0, 0.005  # of evidence by Laplace's method; added by a round, where no belief is kept
 ALIGNED, ALIKE = 0.3, 0.05  # less what guesses of a rule share, and of the difference between similar guesses
+BETWEEN_0_AND_1 = 0.3  # deviation of normal means in place of those between 0 and 1
 ASTRAY = 10.0  # nats by which clouds are below all that it allows for, when they went astray
 WITNESS = 10.0  # error of evidence that bounds that of a rule's other guesses, which few particles found less probable
 FEW_ROUGH = 3  # guesses of a rule that are filtered first, where its evidence is rough
@@ -165,6 +166,7 @@ class LogEvidence:
     looks: tuple[LookAhead | None, ...] = field(default=(), repr=False, compare=False)  # kept for the next heat
     laplace: float | None = None  # the value by Laplace's method, where it was asked for
     rough: bool = False  # whether that is the value, but for an error that all guesses of a candidate share
+    normal: bool = False  # whether rewards of 0 and 1 were taken as normal ones
 
     @property
     def scatter(self) -> float:
@@ -206,6 +208,11 @@ class Contender:
     axis: str | None = None  # the parameter that has a line of values
     twins: tuple[Demonstrator, ...] = ()  # rules of other names that are this one, with some value of the axis
     forms: tuple[str, ...] = ()  # parameters that take the place of the axis in guesses that have them
+
+    @property
+    def normal(self) -> bool:
+        """Return whether its most probable guess was compared as if rewards of 0 and 1 were normal."""
+        return self.guesses[0].evidence.normal
 
     @property
     def possible(self) -> bool:
@@ -306,6 +313,23 @@ def _without_clouds(request: IdentificationRequest, rule: Demonstrator, heat: He
         value, rounds = value + own, rounds + int(record.lengths[0])
     error = LAPLACE_ERROR if isinstance(rule, Thompson) else LAPLACE_ERROR + PER_CHOICE * rounds
     return _rough(value, error, value, heat.rounds)
+
+
+def with_normal_rewards(request: IdentificationRequest) -> IdentificationRequest:
+    """Return the same question for normal rewards about as scattered as those of 0 and 1."""
+    return replace(request, noise=ROUGHLY, prior=NormalPrior(0.5, BETWEEN_0_AND_1))
+
+
+def _with_normal_rewards(request: IdentificationRequest, rule: Demonstrator, heat: Heat) -> LogEvidence:
+    """Return the evidence of an index rule as if rewards of 0 and 1 were normal.
+
+    Such rewards leave an index few values, so that a log shows its numbers to many digits: no rewards explain it with
+    the nearest of the numbers that are tried.
+    """
+    known = isinstance(request.noise, Gaussian) or request.log.rewards is not None
+    if known or not predicts(rule, ROUGHLY, request.limits(heat.rounds)):
+        return LogEvidence.impossible("")
+    return replace(log_evidence(with_normal_rewards(request), rule, heat), normal=True)
 
 
 def _rough(value: float, error: float, laplace: float, rounds: int | None) -> LogEvidence:
@@ -443,6 +467,7 @@ def successive_halving(
             for turn in (1, 2):
                 added = _between(entrants, evidences, turn)
                 evidences |= _heat(request, entrants, added, heat, evidences, report)
+        evidences |= _unexplained(entrants, evidences, heat)
         evidences |= _aligned(entrants, evidences)
         evidences |= _outdone(entrants, evidences, heat)
         before = heat
@@ -470,8 +495,12 @@ def _heat(
     done = [0.0]
 
     def one(at: int) -> LogEvidence:
-        candidate, guess = running[at]
-        found = log_evidence(request, candidates[candidate].guesses[guess][0], heat, before.get(running[at]))
+        which, guess = running[at]
+        own, rule, known = candidates[which], candidates[which].guesses[guess][0], before.get(running[at])
+        found = known if known is not None and known.normal else log_evidence(request, rule, heat, known)
+        unexplained = found.collapsed or found.normal or found.relaxed is not None
+        if unexplained and own.axis is not None and guess not in own.conventions:
+            found = max(found, _with_normal_rewards(request, rule, heat), key=lambda each: each.value)
         done[0] += costs[at] / sum(costs)
         report(min(done[0], 1.0))
         return found
@@ -534,7 +563,7 @@ def _by_conventions(
     added = []
     for at, guess in running:
         candidate, evidence = candidates[at], evidences[at, guess]
-        if candidate.tried(guess) or not (evidence.collapsed or evidence.relaxed is not None):
+        if candidate.tried(guess) or not (evidence.collapsed or evidence.normal or evidence.relaxed is not None):
             continue
         others = [each for each in candidate.guesses[guess][0].conventions(noise) if str(each) not in listed]
         if others:
@@ -599,6 +628,23 @@ def _still_running(
     if following.glance is not None:
         return [key for key in dict.fromkeys(running) if evidences[key].rough]
     return list(dict.fromkeys(collapsed + running))
+
+
+def _unexplained(
+    candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence], heat: Heat
+) -> dict[GuessKey, LogEvidence]:  # fmt: skip
+    """Return guesses that explain no rewards of 0 and 1, where another index rule does: normal ones do not save them.
+
+    By chance no such rule explains a log of any length, decision for decision.
+    """
+    read = {key: each for key, each in evidences.items() if each.rounds == heat.rounds and each.value > -math.inf}
+    exact = any(
+        isinstance(candidates[at].guesses[guess][0], IndexRule) and not each.normal and each.relaxed is None
+        for (at, guess), each in read.items()
+    )
+    reason = "no rewards of 0 and 1 explain the log with the values that were tried."
+    nothing = LogEvidence.impossible(reason, collapsed=True)
+    return {key: nothing for key, each in read.items() if each.normal} if exact else {}
 
 
 def _aligned(

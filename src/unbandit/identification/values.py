@@ -15,10 +15,18 @@ from numpy.typing import NDArray
 from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.demonstrators.family import limits_of
 from unbandit.errors import InferenceError, Notice, NotIdentifiable, ParameterError, option
-from unbandit.fit import Check
+from unbandit.fit import Check, not_checked
 from unbandit.formatting import counted, joined, quoted
 from unbandit.identification.candidates import axis_of
-from unbandit.identification.evidence import CLOUDS, Contender, Guess, Heat, IdentificationRequest, log_evidence
+from unbandit.identification.evidence import (
+    CLOUDS,
+    Contender,
+    Guess,
+    Heat,
+    IdentificationRequest,
+    log_evidence,
+    with_normal_rewards,
+)
 from unbandit.inference import Posterior, infer
 from unbandit.inference.check import AnsweredMeans, check_log
 from unbandit.inference.clouds import one_look_ahead
@@ -48,6 +56,7 @@ INTERVAL, REACH = (0.025, 0.975), 1.96
 PRIOR_DRAWS, OF_PRIOR = 4_000, 2 / 3  # of the prior, and the part of its gaps' interval above which one is the prior's
 MOST_NAMED, MOST_ALLOWED = 5, 50.0  # arms in a sentence, and of an error, as a logarithm
 DIFFER, BY_EVIDENCE = "clouds-differ", "evidence-differs"  # what asks for more particles; the evidence is known already
+AS_NORMAL = "Its numbers are not known to as many digits as rewards of 0 and 1 show."
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +112,8 @@ class ParameterLine:
 
 def values_under(request: IdentificationRequest, which: int, candidate: Contender, draws: int = DRAWS) -> RuleValues:
     """Return the means of one demonstration under a candidate, averaged over its probable parameters."""
+    if candidate.normal:
+        request = with_normal_rewards(request)
     lines = probable_lines(request, candidate)
     parts, mixed, found, reason = [], [], None, None
     generator = np.random.default_rng([request.seed, 5, which])
@@ -259,6 +270,8 @@ def checked_rule(
     Each is checked with the means under it: those under another scale are others. Returns the check, and the rule with
     the parameters that fit best.
     """
+    if candidate.normal:
+        return not_checked(AS_NORMAL), candidate.guesses[0].rule
     probable = [guess for guess in candidate.guesses[:MOST_GUESSES] if guess.share >= LARGE_SHARE]
     sets: list[tuple[Demonstrator, NDArray[np.float64] | None]]
     sets = [(guess.rule, None if values is None else values.means) for guess in probable or candidate.guesses[:1]]

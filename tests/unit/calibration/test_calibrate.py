@@ -18,7 +18,12 @@ import pytest
 
 from unbandit import OutputError, ParameterError, ResumeError
 from unbandit.calibration import calibrate, closed_forms, misfits, read_calibration, record, settings, speed
+from unbandit.calibration.calibrate import MEASURES as EVERY
+from unbandit.calibration.calibrate import _rule_name
+from unbandit.calibration.settings import Sizes
 from unbandit.calibration.speed import TimingCell, Timings, TimingTrials
+from unbandit.contexts import known_linear_rules
+from unbandit.demonstrators.base import rules
 
 PAPER_CELLS = closed_forms.paper_cells
 SMALL = {"runs": 3, "particles": 20, "clouds": 2, "rules": ["ucb", "uniform"]}
@@ -256,3 +261,10 @@ def test_control_c_does_not_wait_for_a_posterior(tmp_path):
     assert run.returncode == 130
     assert "Stopped. What was measured is kept in look: the same command resumes." in error
     assert error.count("\n") == 1, error  # nothing of killed processes and of tasks that waited
+
+
+def test_every_measure_has_rules_that_can_be_asked_for():
+    """Rules of some cells were not among them, so that a calibration left these cells out or ended at once."""
+    names = {_rule_name(text) for measure in EVERY.values() for text, _ in measure.trials(Sizes())}
+    assert {"ucb", "lin-softmax", "lin-epsilon-greedy", "linucb", "learning-softmax"} <= names
+    assert names <= {*rules(), *known_linear_rules}

@@ -253,7 +253,7 @@ def test_values_reach_as_far_as_the_parameter_does(monkeypatch):
     request = IdentificationRequest(log, (3,), NormalPrior(), ub.Gaussian(0.5), None, 0, 1)
     places = np.linspace(-2.0, 2.0, 81)[:, None]
     weights = np.exp(-0.5 * np.square(places[:, 0] / width))
-    rules, scale = [ub.SAE(scale=math.exp(x)) for x in (0.0, -0.5, 0.5)], SimpleNamespace(axis="scale")
+    rules, scale = [ub.SAE(scale=math.exp(x)) for x in (0.0, -0.5, 0.5)], SimpleNamespace(axis="scale", normal=False)
     curve = values.ParameterCurve(np.exp(places), weights / weights.sum())
     line = values.ParameterLine(rules, [1 / 3] * 3, curve, "scale")
     monkeypatch.setattr(values, "probable_lines", lambda request, candidate: [line])
@@ -715,3 +715,29 @@ def test_a_whole_log_of_thompson_sampling_has_no_such_warning():
     found = ub.identify(log, "ucb,sae,thompson,uniform", sigma=0.5)
     assert "opening-decides" not in {each.code for each in found.warnings}
     assert "opening-alone" in {each.code for each in found.notes}
+
+
+def test_rewards_of_0_and_1_that_no_number_tried_explains_do_not_rule_an_index_rule_out():
+    """They show its number to many digits: by any other it is impossible, and a rule of chance would be named."""
+    bandit = ub.Instance([0.8, 0.5, 0.4], ub.Bernoulli())
+    log = ub.UCB1(exploration=2.0157, ties="random").demonstrate(bandit, 500, seed=3)
+    found = ub.identify(log, "ucb1,learning-softmax,epsilon-greedy", bernoulli=True)
+    assert (found.verdict, found.left) == ("cannot tell", ("ucb1",))
+    (note,) = [each for each in found.notes if each.code == "as-normal"]
+    assert note.text.startswith("No rewards of 0 and 1 explain the log under ucb1 with the values of exploration")
+    assert "not-checked" in [each.code for each in found.notes]
+    values = found.value_table()
+    assert values["arm"].to_list() == ["0", "1", "2"]
+    assert (values["gap_low"].to_numpy()[1:] > 0).all()
+    named = ub.identify(log, "ucb1:exploration=2.0157,learning-softmax", bernoulli=True)
+    assert named.winner == "ucb1:exploration=2.0157"
+    with pytest.warns(ub.AssumptionWarning, match="does not make such logs"):
+        wrong = ub.identify(log, "ucb1:exploration=0.5,learning-softmax", bernoulli=True)
+    assert wrong.verdict == "none fits"  # a number that is given is believed
+
+
+def test_an_index_rule_that_explains_every_reward_of_0_and_1_is_named():
+    log = ub.UCB1().demonstrate(ub.Instance([0.8, 0.5, 0.4], ub.Bernoulli()), 500, seed=3)
+    found = ub.identify(log, "ucb1,lilucb,moss,learning-softmax", bernoulli=True)
+    assert found.winner == "ucb1"
+    assert "as-normal" not in [each.code for each in found.notes]
