@@ -51,6 +51,7 @@ MOST_ERROR = 2.0  # of an evidence on such a curve: those that allow for clouds 
 FINE, ENOUGH, ANEW = 5, 6, 9  # such values at a time, those near the top that are enough, and from scratch
 PRECISE, ENOUGH_PRECISE = 0.1, 4  # errors of evidences of which fewer are enough
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
+FEW_INSIDE = 0.05  # share of a cloud's draws with all means between 0 and 1, below which those beyond are kept
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
 INTERVAL, REACH = (0.025, 0.975), 1.96
 PRIOR_DRAWS, OF_PRIOR = 4_000, 2 / 3  # of the prior, and the part of its gaps' interval above which one is the prior's
@@ -137,7 +138,17 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
             mixed.append(_line_draws(line, line.axis, own, number, generator, bounded=bounded))
     if found is None:
         return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
-    return RuleValues(np.concatenate(mixed, axis=1), found, by_rule=tuple(parts))
+    means = np.concatenate(mixed, axis=1)
+    return RuleValues(_between_0_and_1(means, generator) if candidate.normal else means, found, by_rule=tuple(parts))
+
+
+def _between_0_and_1(means: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.float64]:
+    """Return as many draws of each cloud, of those with all means between 0 and 1; all of them if few are."""
+    inside = np.asarray(((means >= 0) & (means <= 1)).all(axis=2))
+    if inside.mean(axis=1).min() < FEW_INSIDE:
+        return means
+    kept = [np.resize(generator.permutation(np.flatnonzero(each)), each.size) for each in inside]
+    return np.array([own[which] for own, which in zip(means, kept, strict=True)])
 
 
 def _line_draws(

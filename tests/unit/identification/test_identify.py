@@ -729,6 +729,8 @@ def test_rewards_of_0_and_1_that_no_number_tried_explains_do_not_rule_an_index_r
     values = found.value_table()
     assert values["arm"].to_list() == ["0", "1", "2"]
     assert (values["gap_low"].to_numpy()[1:] > 0).all()
+    assert values["mean_low"].min() >= 0
+    assert values["mean_high"].max() <= 1
     named = ub.identify(log, "ucb1:exploration=2.0157,learning-softmax", bernoulli=True)
     assert named.winner == "ucb1:exploration=2.0157"
     with pytest.warns(ub.AssumptionWarning, match="does not make such logs"):
