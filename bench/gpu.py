@@ -17,7 +17,7 @@ from unbandit import SAE, UCB, Instance, Study, datasets
 from unbandit.demonstrators import Demonstrator
 from unbandit.devices import checked_device, gpu_name
 
-HEADINGS = ("work", "billion rounds a second, or seconds", "to reach", "reached")
+HEADINGS = ("work", "billion rounds a second, or seconds")
 PICTURES = ("ucb", "sae", "gap-decay", "naive", "sketch-tradeoff")
 SHARE_RUNS = 100_000
 
@@ -113,8 +113,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = [*rates(effort), *shares(effort), *made]
     versions = ", ".join(f"{name} {version(name)}" for name in ("numba", "numba-cuda", "numpy"))
     opening = f"Printed by `make bench-gpu` on one {gpu_name()}, {versions}."
-    cells = [[row.work, row.ratio, row.reach, {True: "yes", False: "**no**", None: ""}[row.reached]] for row in rows]
-    print("\n\n".join(part for part in (WARNING if options.quick else "", opening, markdown(HEADINGS, cells)) if part))
+    table = markdown(HEADINGS, [[row.work, row.ratio] for row in rows])
+    print("\n\n".join(part for part in (WARNING if options.quick else "", opening, table) if part))
+    slower = [f"{row.work}: {row.ratio} ({row.reach})" for row in rows if row.reached is False]
+    if slower and not options.quick:
+        raise SystemExit("\n".join(["Less than it was before:", *slower]))
 
 
 if __name__ == "__main__":
