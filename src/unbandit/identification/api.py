@@ -425,7 +425,7 @@ def _twins(request: IdentificationRequest, candidate: Contender) -> list[Notice]
 
 def _as_normal(contenders: Sequence[Contender]) -> list[Notice]:
     """Note candidates that were compared as if rewards of 0 and 1 were normal."""
-    found = [each for each in contenders if each.possible and each.normal and each.axis is not None]
+    found = [each for each in contenders if each.normal and each.probability >= SMALL]
     if not found:
         return []
     names = joined([each.name for each in found], "and")

@@ -142,6 +142,8 @@ class Heat(NamedTuple):
     glance: float | None = None  # if given, only rough evidence with a larger error is computed again
 
 
+LEADING = Heat(None, 25, 24, 2, quick=True)  # of the most probable guess, where its evidence is rough
+AS_IF_NORMAL = Heat(None, 25, 24, 2)  # where rewards of 0 and 1 are taken as normal
 STRAIGHT = Heat(None, 60, 24, 4, straight=True)  # by which rounds are predicted, if its evidence is that of others
 
 
@@ -320,19 +322,8 @@ def with_normal_rewards(request: IdentificationRequest) -> IdentificationRequest
     return replace(request, noise=ROUGHLY, prior=NormalPrior(0.5, BETWEEN_0_AND_1))
 
 
-def _with_normal_rewards(request: IdentificationRequest, rule: Demonstrator, heat: Heat) -> LogEvidence:
-    """Return the evidence of an index rule as if rewards of 0 and 1 were normal.
-
-    Such rewards leave an index few values, so that a log shows its numbers to many digits: no rewards explain it with
-    the nearest of the numbers that are tried.
-    """
-    known = isinstance(request.noise, Gaussian) or request.log.rewards is not None
-    if known or not predicts(rule, ROUGHLY, request.limits(heat.rounds)):
-        return LogEvidence.impossible("")
-    return replace(log_evidence(with_normal_rewards(request), rule, heat), normal=True)
-
-
 def _rough(value: float, error: float, laplace: float, rounds: int | None) -> LogEvidence:
+    """Return evidence by Laplace's method, which mostly falls short and exceeds the truth by a few nats at most."""
     low, high = value - min(ERRORS * error, MARKOV), min(value + ERRORS * error, 0.0)
     return LogEvidence(value, error, low, high, rounds=rounds, laplace=laplace, rough=True)
 
@@ -372,7 +363,8 @@ def surprise_of(request: IdentificationRequest, guess: Guess) -> tuple[NDArray[n
     belief, found = belief_of(request.prior, len(request.log.arms), request.noise, None), list[NDArray[np.float64]]()
     for which, horizon in enumerate(request.horizons):
         given = request.log.select(which), rule, belief, [horizon]
-        look, value = one_look_ahead(*given, request.seed, request.there), evidence_without_clouds(*given)
+        value = evidence_without_clouds(*given) if request.limits(None) is None else None
+        look = one_look_ahead(*given, request.seed) if value is not None else None
         if look is None or value is None:
             return log_evidence(request, rule, request.heats[-2]._replace(quick=False)).surprise
         found.append(look.trusted(value))
@@ -455,11 +447,11 @@ def successive_halving(
         if before is not None:
             running = _still_running(entrants, evidences, before, heat)
             _drop_others(entrants, evidences, running, before)
-        if heat.glance is None:
-            if not running:
-                break
-            for key in evidences.keys() - set(running):
+            kept = {*running, *_still_running(entrants, evidences, before, heats[-1])}
+            for key in evidences.keys() - kept:
                 evidences[key] = replace(evidences[key], looks=())
+            if not kept:
+                break
         evidences |= _heat(request, entrants, running, heat, evidences, report)
         added = _by_conventions(request.noise, entrants, running, evidences, listed)
         evidences |= _heat(request, entrants, added, heat, evidences, report)
@@ -467,10 +459,12 @@ def successive_halving(
             for turn in (1, 2):
                 added = _between(entrants, evidences, turn)
                 evidences |= _heat(request, entrants, added, heat, evidences, report)
-        evidences |= _unexplained(entrants, evidences, heat)
         evidences |= _aligned(entrants, evidences)
         evidences |= _outdone(entrants, evidences, heat)
         before = heat
+    evidences |= _heat(request, entrants, _roughly_leading(evidences), LEADING, evidences, lambda share: None)
+    evidences |= _aligned(entrants, evidences)
+    evidences |= _as_if_normal(request, entrants, evidences)
     return _explaining(entrants, {key: replace(each, looks=()) for key, each in evidences.items()})
 
 
@@ -495,12 +489,8 @@ def _heat(
     done = [0.0]
 
     def one(at: int) -> LogEvidence:
-        which, guess = running[at]
-        own, rule, known = candidates[which], candidates[which].guesses[guess][0], before.get(running[at])
-        found = known if known is not None and known.normal else log_evidence(request, rule, heat, known)
-        unexplained = found.collapsed or found.normal or found.relaxed is not None
-        if unexplained and own.axis is not None and guess not in own.conventions:
-            found = max(found, _with_normal_rewards(request, rule, heat), key=lambda each: each.value)
+        candidate, guess = running[at]
+        found = log_evidence(request, candidates[candidate].guesses[guess][0], heat, before.get(running[at]))
         done[0] += costs[at] / sum(costs)
         report(min(done[0], 1.0))
         return found
@@ -563,7 +553,7 @@ def _by_conventions(
     added = []
     for at, guess in running:
         candidate, evidence = candidates[at], evidences[at, guess]
-        if candidate.tried(guess) or not (evidence.collapsed or evidence.normal or evidence.relaxed is not None):
+        if candidate.tried(guess) or not (evidence.collapsed or evidence.relaxed is not None):
             continue
         others = [each for each in candidate.guesses[guess][0].conventions(noise) if str(each) not in listed]
         if others:
@@ -605,7 +595,7 @@ def _still_running(
     collapsed = [key for key, each in evidences.items() if each.collapsed]
     best = max(each.low + log_prior(key) for key, each in evidences.items())
     if best == -math.inf:
-        return collapsed
+        return collapsed if following.glance is None else []
     within = [key for key, each in evidences.items() if each.value > -math.inf and reach(key) >= best]
     if heat.rounds is not None:
         return collapsed + within
@@ -630,40 +620,89 @@ def _still_running(
     return list(dict.fromkeys(collapsed + running))
 
 
-def _unexplained(
-    candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence], heat: Heat
-) -> dict[GuessKey, LogEvidence]:  # fmt: skip
-    """Return guesses that explain no rewards of 0 and 1, where another index rule does: normal ones do not save them.
+def _roughly_leading(evidences: Mapping[GuessKey, LogEvidence]) -> list[GuessKey]:
+    """Return the best guesses of the most probable candidate if its evidence is rough, which is no answer.
 
-    By chance no such rule explains a log of any length, decision for decision.
+    A few show the error that its guesses share, and by how much they differ in it; one does where that is small.
     """
-    read = {key: each for key, each in evidences.items() if each.rounds == heat.rounds and each.value > -math.inf}
-    exact = any(
-        isinstance(candidates[at].guesses[guess][0], IndexRule) and not each.normal and each.relaxed is None
-        for (at, guess), each in read.items()
-    )
-    reason = "no rewards of 0 and 1 explain the log with the values that were tried."
-    nothing = LogEvidence.impossible(reason, collapsed=True)
-    return {key: nothing for key, each in read.items() if each.normal} if exact else {}
+    best = max(evidences, key=lambda key: evidences[key].value)
+    own = [key for key, each in evidences.items() if key[0] == best[0] and each.rough and each.rounds is None]
+    own.sort(key=lambda key: -evidences[key].value)
+    if best not in own:
+        return []
+    return own[:FEW_ROUGH] if evidences[best].error > LAPLACE_ERROR else [best]
+
+
+def _as_if_normal(
+    request: IdentificationRequest, candidates: list[Candidate], evidences: Mapping[GuessKey, LogEvidence]
+) -> dict[GuessKey, LogEvidence]:  # fmt: skip
+    """Return the evidence of index rules as if rewards of 0 and 1 were normal, if none that may win explains the log.
+
+    Such rewards leave an index few values, so that a log shows a rule's number to many digits: no rewards explain it
+    with the nearest of those that are tried. All guesses of a candidate are compared in one way, the better one.
+    """
+    if isinstance(request.noise, Gaussian) or request.log.rewards is not None:
+        return {}
+    index = {key: each for key, each in evidences.items() if isinstance(_rule(candidates, key), IndexRule)}
+    best = max(each.low for each in evidences.values())
+    if any(
+        each.relaxed is None and each.high + ERRORS * each.error + SLACK >= best > -math.inf for each in index.values()
+    ):
+        return {}
+    normal, limits, found = with_normal_rewards(request), request.limits(None), dict[GuessKey, LogEvidence]()
+    asked = [
+        key
+        for key in index
+        if candidates[key[0]].axis is not None and key[1] not in candidates[key[0]].conventions
+        if predicts(_rule(candidates, key), ROUGHLY, limits)
+    ]
+    found |= _heat(normal, candidates, asked, AS_IF_NORMAL, {}, lambda share: None)
+    between = _between(candidates, {**dict.fromkeys(evidences, LogEvidence.impossible("")), **found}, 1)
+    found |= _heat(normal, candidates, between, AS_IF_NORMAL, {}, lambda share: None)
+    best = max((each.value for each in found.values()), default=-math.inf)
+    near = [key for key, each in found.items() if each.value > best - REFINED]
+    found |= _heat(normal, candidates, near, request.heats[-2], {}, lambda share: None)
+    for at in {key[0] for key in found}:
+        own = [key for key in evidences if key[0] == at]
+        if max(evidences[key].value for key in own) >= max(each.value for key, each in found.items() if key[0] == at):
+            found = {key: each for key, each in found.items() if key[0] != at}
+        else:
+            reason = "no rewards of 0 and 1 explain the log, decision for decision."
+            found = {**dict.fromkeys(own, LogEvidence.impossible(reason)), **found}
+    return {key: replace(each, normal=each.value > -math.inf) for key, each in found.items()}
+
+
+def _rule(candidates: Sequence[Candidate], key: GuessKey) -> Demonstrator:
+    return candidates[key[0]].guesses[key[1]][0]
 
 
 def _aligned(
     candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence]
 ) -> dict[GuessKey, LogEvidence]:  # fmt: skip
-    """Return rough evidence of a candidate less the error that it shares with guesses of it that were filtered."""
+    """Return rough evidence less the error that it shares with guesses of the same rule that were filtered."""
+    rules: dict[tuple[int, type[Demonstrator]], list[GuessKey]] = {}
+    for key, each in evidences.items():
+        if each.laplace is not None:
+            rules.setdefault((key[0], type(_rule(candidates, key))), []).append(key)
     found: dict[GuessKey, LogEvidence] = {}
-    for at in range(len(candidates)):
-        own = {key: each for key, each in evidences.items() if key[0] == at and each.laplace is not None}
+    for keys in rules.values():
+        own = [evidences[key] for key in keys]
         missed = [
             each.value - each.laplace
-            for each in own.values()
+            for each in own
             if each.laplace is not None and not each.rough and each.error <= AGREE / ERRORS
         ]
-        if missed:
-            error = max(ALIGNED, (max(missed) - min(missed)) / ERRORS)
-            for key, each in own.items():
-                if each.rough and each.laplace is not None:
-                    found[key] = _rough(each.laplace + float(np.median(missed)), error, each.laplace, each.rounds)
+        for key, each in zip(keys, own, strict=True):
+            if (
+                each.laplace is None
+                or not each.rough
+                or not missed
+                or (len(missed) == 1 and each.value != each.laplace)
+            ):
+                continue
+            spread = (max(missed) - min(missed)) / ERRORS if len(missed) > 1 else each.error / ERRORS
+            value = each.laplace + float(np.median(missed))
+            found[key] = _rough(value, max(ALIGNED, spread), each.laplace, each.rounds)
     return found
 
 

@@ -319,11 +319,12 @@ def mixed_values(
     ]
     means = np.concatenate(parts, axis=1)
     order = np.random.default_rng([request.seed, 4]).permutation(means.shape[1])
-    notices = {each.code: each for own in informative for each in own.warnings if each.code != BY_EVIDENCE}
+    notices = {each.code: each for own in informative for each in own.warnings}
     name = " or ".join(candidate.name for candidate, _ in rules)
     found = replace(informative[0], rule=name, means=means[:, order], warnings=tuple(notices.values()))
     if len(rules) == 1 and len(rules[0][1].by_rule) <= 1:
         return found
+    found = replace(found, warnings=tuple(each for each in found.warnings if each.code != BY_EVIDENCE))
     values, errors = (np.array([getattr(each.evidence, part) for each, _ in rules]) for part in ("value", "error"))
     evidence, _ = log_mean(values)
     shares = np.exp(values - evidence) / len(rules)
@@ -339,7 +340,7 @@ def imprecise_values(rules: Sequence[tuple[Contender, RuleValues]]) -> list[Noti
     """Name the rules under which clouds of particles differ about the values."""
     found = [
         (candidate.name, notice) for candidate, values in rules if values.posterior is not None
-        for notice in values.posterior.warnings if notice.code in DIFFER
+        for notice in values.posterior.warnings if notice.code == DIFFER
     ]  # fmt: skip
     return [replace(notice, text=f"Under {name}: {notice.text}") for name, notice in found]
 
@@ -453,7 +454,7 @@ def _axis_quantiles(form: Sequence[Guess], axis: str) -> list[float]:
     shares, top = dict[float, float](), max(guess.evidence.value for guess in form)
     for guess in form:
         place = math.log(getattr(guess.rule, axis))
-        allowed = min(guess.evidence.error, top - guess.evidence.value, MOST_ALLOWED)
+        allowed = min(guess.evidence.scatter, top - guess.evidence.value, MOST_ALLOWED)
         shares[place] = shares.get(place, 0.0) + guess.share * math.exp(allowed)
     at = np.array(sorted(shares))
     middle = (at[1:] + at[:-1]) / 2

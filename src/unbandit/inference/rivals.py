@@ -276,7 +276,9 @@ def odds_of_numbers(
         return [value - room - own - error for (value, _), room in zip(rest, rooms, strict=True)]
 
     def roughly(one: RandomisedRule, believed: Belief) -> tuple[float, float]:
-        quick = None if there is not None else evidence_without_clouds(log, one, believed, [horizon])
+        quick = None
+        with suppress(InferenceError):
+            quick = None if there is not None else evidence_without_clouds(log, one, believed, [horizon])
         return (quick, 0.0) if quick is not None else carefully(one, believed, QUICK)
 
     def carefully(one: RandomisedRule, believed: Belief, particles: int = THOROUGH) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -373,20 +374,15 @@ def test_rewards_of_0_and_1_are_read_by_particles():
 
 
 def test_only_what_was_found_roughly_is_glanced_at(smooth, monkeypatch):
-    heats, filtered = [], []
-    plain, predicts = evidence.log_evidence, evidence._filtered
-    monkeypatch.setattr(
-        evidence, "log_evidence", lambda request, rule, heat, before=None: heats.append(heat) or plain(
-            request, rule, heat, before
-        )
-    )  # fmt: skip
+    filtered, plain = [], evidence._filtered
     monkeypatch.setattr(
         evidence, "_filtered", lambda request, which, rule, heat, look: filtered.append((rule.name, heat.glance)) or
-        predicts(request, which, rule, heat, look)
+        plain(request, which, rule, heat, look)
     )  # fmt: skip
     known = [one(ub.Softmax(temperature=0.3)), one(ub.EpsilonGreedy(epsilon=0.3)), one(ub.LearningSoftmax(rate=0.2))]
     _, (by_scores, by_leader, learnt) = successive_halving(smooth, known)
     assert {name for name, glance in filtered if glance is not None} <= {"softmax", "learning-softmax"}
+    assert any(glance is not None for _, glance in filtered)
     assert ("epsilon-greedy", None) in filtered
     assert by_scores[0].value > by_leader[0].value
     assert all(each[0].laplace is not None for each in (by_scores, learnt))
@@ -417,7 +413,11 @@ def test_what_some_guesses_of_a_rule_lack_is_added_to_all():
     known = {(0, 0): filtered, (0, 1): rough, (0, 2): LogEvidence(-90.0, 0.1, -90.2, -89.8), (1, 0): other}
     found = evidence._aligned(rules, known)
     assert list(found) == [(0, 1)]
-    assert (found[0, 1].value, found[0, 1].error, found[0, 1].rough) == (-106.0, evidence.ALIGNED, True)
+    assert (found[0, 1].value, found[0, 1].error, found[0, 1].rough) == (-106.0, 2.5, True)
+    again = evidence._aligned(rules, {**known, **found})
+    assert again == {}  # no smaller error by the same guess
+    two = evidence._aligned(rules, {**known, (0, 2): replace(filtered, value=-96.0, laplace=-100.2)})
+    assert (two[0, 1].value, two[0, 1].error) == (pytest.approx(-105.9), evidence.ALIGNED)
 
 
 def test_the_best_guess_speaks_for_those_that_few_particles_found_less_probable():

@@ -722,7 +722,9 @@ def test_rewards_of_0_and_1_that_no_number_tried_explains_do_not_rule_an_index_r
     bandit = ub.Instance([0.8, 0.5, 0.4], ub.Bernoulli())
     log = ub.UCB1(exploration=2.0157, ties="random").demonstrate(bandit, 500, seed=3)
     found = ub.identify(log, "ucb1,learning-softmax,epsilon-greedy", bernoulli=True)
-    assert (found.verdict, found.left) == ("cannot tell", ("ucb1",))
+    assert (found.verdict, found.left[0]) == ("cannot tell", "ucb1")
+    used = found.candidates[0].guesses[0].evidence
+    assert (used.rounds, used.surprise[0].size) == (None, 500)  # of all rounds
     (note,) = [each for each in found.notes if each.code == "as-normal"]
     assert note.text.startswith("No rewards of 0 and 1 explain the log under ucb1 with the values of exploration")
     assert "not-checked" in [each.code for each in found.notes]
@@ -743,3 +745,39 @@ def test_an_index_rule_that_explains_every_reward_of_0_and_1_is_named():
     found = ub.identify(log, "ucb1,lilucb,moss,learning-softmax", bernoulli=True)
     assert found.winner == "ucb1"
     assert "as-normal" not in [each.code for each in found.notes]
+
+
+@pytest.mark.parametrize(("rule", "seed"), [("epsilon-greedy:epsilon=0.05", 1), ("epsilon-greedy:epsilon=0.05", 2)])
+def test_rules_of_chance_with_rewards_of_0_and_1_are_not_taken_for_index_rules(rule, seed):
+    """The evidence of a beginning alone once stood for that of the whole log."""
+    log = parse_rule(rule).demonstrate(ub.Instance([0.8, 0.5, 0.4], ub.Bernoulli()), 600, seed=seed)
+    found = ub.identify(log, "ucb1,epsilon-greedy", bernoulli=True)
+    assert "epsilon-greedy" in found.left
+
+
+@pytest.mark.parametrize("horizon", [300, 600])
+def test_few_particles_that_miss_a_rule_of_0_and_1_are_not_the_last_word(horizon):
+    log = ub.UCB1().demonstrate(ub.Instance([0.7, 0.6, 0.5, 0.4, 0.3], ub.Bernoulli()), horizon, seed=2)
+    found = ub.identify(log, "ucb1,learning-softmax", bernoulli=True)
+    assert found.winner == "ucb1"
+    assert found.candidates[0].guesses[0].rule == ub.UCB1()
+
+
+def test_a_parameter_whose_evidence_is_rough_has_an_interval_as_narrow_as_the_log_allows():
+    """The error of all values together says nothing about which of them is the most probable."""
+    log = ub.Softmax(temperature=0.3).demonstrate(ub.Instance([1.0, 0.5, 0.0], 0.5), 2_000, seed=1)
+    (row,) = ub.identify(log, "softmax", sigma=0.5).candidates
+    assert row.evidence.error < 1.0
+    first = [guess.rule.temperature for guess in row.guesses if guess.share > 0.001]
+    assert min(first) > 0.1
+    assert max(first) < 1.5
+
+
+def test_surprise_where_arms_arrive_is_read_with_the_table():
+    rule, table = ub.Softmax(temperature=0.05), {"C": (101, None)}
+    log = rule.demonstrate(ub.Instance([1.0, 0.5, 0.8], 0.5, arms="ABC"), 300, seed=1, availability=table)
+    there = api.told_availability(log, table).within(300)
+    question = IdentificationRequest(log, (300,), NormalPrior(), ub.Gaussian(0.5), None, 0, 1, there=there)
+    known = LogEvidence(-1e3, 0.1, -1e3, -1e3)  # no clouds find it
+    (found,) = evidence.surprise_of(question, Guess(rule, 1.0, 1.0, known))
+    assert found.size == 300
