@@ -31,19 +31,15 @@ from unbandit.identification.candidates import (
 )
 from unbandit.identification.evidence import (
     SMALL,
-    SURE,
     Contender,
-    Decision,
     Guess,
     IdentificationRequest,
     LogEvidence,
     averaged,
-    decide,
-    one_number,
-    successive_halving,
     surprise_of,
 )
 from unbandit.identification.result import Identification, Surprise, Verdict
+from unbandit.identification.selection import SURE, Decision, decide, one_number, successive_halving
 from unbandit.identification.signs import appeared_late, opening_alone, signs
 from unbandit.identification.values import (
     RuleValues,

@@ -12,7 +12,7 @@ import pytest
 
 import unbandit as ub
 from unbandit.errors import InferenceError, NotIdentifiable
-from unbandit.identification import evidence
+from unbandit.identification import evidence, selection
 from unbandit.identification.candidates import Candidate, candidates_for
 from unbandit.identification.evidence import (
     PER_ROUND,
@@ -22,11 +22,10 @@ from unbandit.identification.evidence import (
     LogEvidence,
     _by_spacing,
     averaged,
-    decide,
     log_evidence,
     shortfall_bound,
-    successive_halving,
 )
+from unbandit.identification.selection import decide, successive_halving
 from unbandit.inference import clouds
 from unbandit.inference.filter import CloudCollapsed
 
@@ -222,7 +221,7 @@ def test_sharp_lines_of_random_rules_are_refined_twice_and_flat_ones_once(questi
         for turn in (0, 1, 2):
             if turn:
                 held = [candidate]
-                places = evidence._between(held, {(0, at): each for at, each in found.items()} | BEST, turn)
+                places = selection._between(held, {(0, at): each for at, each in found.items()} | BEST, turn)
                 candidate = held[0]
                 assert bool(places) == (turn in added)
             for at, (rule, _) in enumerate(candidate.guesses):
@@ -408,16 +407,19 @@ def test_clouds_that_went_astray_leave_the_rough_evidence(smooth, monkeypatch):
 
 def test_what_some_guesses_of_a_rule_lack_is_added_to_all():
     filtered = LogEvidence(-100.0, 0.1, -100.2, -99.8, laplace=-104.0)
-    rough, other = evidence._rough(-110.0, 5.0, -110.0, None), evidence._rough(-109.0, 5.0, -109.0, None)
+    rough, other = (
+        evidence.rough_evidence(-110.0, 5.0, -110.0, None),
+        evidence.rough_evidence(-109.0, 5.0, -109.0, None),
+    )
     rules = one(*(ub.Softmax(temperature=0.1 * at) for at in (1, 2, 3))), one(ub.LearningSoftmax())
     known = {(0, 0): filtered, (0, 1): rough, (0, 2): LogEvidence(-90.0, 0.1, -90.2, -89.8), (1, 0): other}
-    found = evidence._aligned(rules, known)
+    found = selection._aligned(rules, known)
     assert list(found) == [(0, 1)]
     assert (found[0, 1].value, found[0, 1].error, found[0, 1].rough) == (-106.0, 2.5, True)
-    again = evidence._aligned(rules, {**known, **found})
+    again = selection._aligned(rules, {**known, **found})
     assert again == {}  # no smaller error by the same guess
-    two = evidence._aligned(rules, {**known, (0, 2): replace(filtered, value=-96.0, laplace=-100.2)})
-    assert (two[0, 1].value, two[0, 1].error) == (pytest.approx(-105.9), evidence.ALIGNED)
+    two = selection._aligned(rules, {**known, (0, 2): replace(filtered, value=-96.0, laplace=-100.2)})
+    assert (two[0, 1].value, two[0, 1].error) == (pytest.approx(-105.9), selection.ALIGNED)
 
 
 def test_the_best_guess_speaks_for_those_that_few_particles_found_less_probable():
@@ -425,13 +427,13 @@ def test_the_best_guess_speaks_for_those_that_few_particles_found_less_probable(
     best = LogEvidence(-200.0, 6.0, -203.0, -188.0, particles=37)
     lower, higher = (LogEvidence(value, 110.0, value - 3, 0.0, particles=25) for value in (-240.0, -190.0))
     sharp = LogEvidence(-250.0, 0.2, -250.4, -249.6, particles=25)
-    found = evidence._outdone(rules, {(0, 0): best, (0, 1): lower, (0, 2): higher, (0, 3): sharp}, SECOND)
+    found = selection._outdone(rules, {(0, 0): best, (0, 1): lower, (0, 2): higher, (0, 3): sharp}, SECOND)
     assert list(found) == [(0, 1)]
     assert (found[0, 1].high, found[0, 1].error) == (-188.0, 6.0)
 
 
 def test_errors_that_guesses_share_do_not_average_out():
-    rough = [evidence._rough(-10.0, 4.0, -10.0, None)] * 4
+    rough = [evidence.rough_evidence(-10.0, 4.0, -10.0, None)] * 4
     apart = [LogEvidence(-10.0, 0.5, -11.0, -9.0)] * 4
     rules = one(*RULES)
     assert averaged(rules, rough).error == pytest.approx(4.0)

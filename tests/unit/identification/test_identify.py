@@ -16,8 +16,9 @@ from polars.testing import assert_frame_equal
 import unbandit as ub
 from unbandit.demonstrators import parse_rule
 from unbandit.fit import Check
-from unbandit.identification import api, evidence, values
-from unbandit.identification.evidence import Contender, Decision, Guess, IdentificationRequest, LogEvidence
+from unbandit.identification import api, evidence, selection, values
+from unbandit.identification.evidence import Contender, Guess, IdentificationRequest, LogEvidence
+from unbandit.identification.selection import Decision
 from unbandit.identification.signs import appeared_late, signs
 from unbandit.identification.values import RuleValues, said_of_values
 from unbandit.inference.prior import NormalPrior
@@ -76,7 +77,7 @@ def test_values_are_averaged_over_a_rule_that_is_improbable_but_possible(monkeyp
     log = ub.Softmax(temperature=0.6).demonstrate(ub.Instance([1.0, 0.3, 0.0], 0.5), 25, seed=6)
     rules = "softmax:temperature=0.6,uniform"
     assert ub.identify(log, rules, sigma=0.5, particles=100).verdict == "cannot tell"
-    monkeypatch.setattr(evidence, "SURE", 0.75)
+    monkeypatch.setattr(selection, "SURE", 0.75)
     found = ub.identify(log, rules, sigma=0.5, particles=100)
     assert (found.verdict, found.left) == ("identified", ("softmax:temperature=0.6",))
     assert set(found.averaged) == {"softmax:temperature=0.6", "uniform"}
@@ -151,13 +152,6 @@ def test_a_candidate_that_cannot_be_says_where_and_why():
     assert "after its turn had passed" in found["sae"].reason
     with pytest.raises(ub.NotIdentifiable, match="cannot have made the log: round 11"):
         found.posterior("sae")
-
-
-def test_old_names_of_the_evidence_still_work():
-    found = ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "uniform", sigma=0.5)
-    for holder in (found["uniform"], found["uniform"].guesses[0]):
-        with pytest.warns(DeprecationWarning, match="evidence"):
-            assert holder.weighed is holder.evidence
 
 
 def test_nobody_left():

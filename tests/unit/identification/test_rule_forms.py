@@ -12,7 +12,8 @@ import pytest
 import unbandit as ub
 from unbandit.identification import Identification, api
 from unbandit.identification.candidates import axis_of, candidates_for
-from unbandit.identification.evidence import Contender, Decision, Guess, IdentificationRequest, LogEvidence
+from unbandit.identification.evidence import Contender, Guess, IdentificationRequest, LogEvidence
+from unbandit.identification.selection import Decision
 from unbandit.identification.values import gaps_from_prior, said_of_parameters
 
 KNOWN, ANY = LogEvidence(-10.0, 0.1, -10.2, -9.8), (ub.Uniform(),)
