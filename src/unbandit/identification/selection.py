@@ -103,7 +103,7 @@ def _heat(
     before: Mapping[GuessKey, LogEvidence], report: Callable[[float], None],
 ) -> dict[GuessKey, LogEvidence]:  # fmt: skip
     """Compute the evidence of some guesses."""
-    costs = [_cost(candidates[at].guesses[guess][0]) for at, guess in running]
+    costs = [5.0 if isinstance(_rule(candidates, key), RandomisedRule) else 1.0 for key in running]  # about
     done = [0.0]
 
     def one(at: int) -> LogEvidence:
@@ -115,11 +115,6 @@ def _heat(
 
     results = checks.in_threads(one, [(at,) for at in range(len(running))], checks.threads(request.threads))
     return dict(zip(running, results, strict=True))
-
-
-def _cost(rule: Demonstrator) -> float:
-    """Return about how long a rule takes, compared with others."""
-    return 5.0 if isinstance(rule, RandomisedRule) else 1.0
 
 
 def _between(
