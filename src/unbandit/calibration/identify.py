@@ -172,9 +172,9 @@ def identify_metrics(setting: TrialSetting, rows: pl.DataFrame) -> IdentifyMetri
     right, wrong, neither = (
         share(rows.filter(outcome=outcome).height, rows.height) for outcome in (RIGHT, WRONG, CANNOT_TELL)
     )
-    mistaken = rows.filter(outcome=WRONG).select(
-        pl.when(pl.col("verdict") == "identified").then("leading").otherwise(pl.lit("none of them")).alias("for")
-    )
+    named, several = pl.col("verdict") == "identified", pl.col("verdict") == CANNOT_TELL
+    taken = pl.when(named).then("leading").when(several).then(pl.lit("one of several others"))
+    mistaken = rows.filter(outcome=WRONG).select(taken.otherwise(pl.lit("none of them")).alias("for"))
     counted = mistaken.group_by("for").len().sort("len", "for", descending=[True, False])
     held = share(int(rows["held"].sum()), int(rows["gaps"].sum())) if "gaps" in rows.columns else None
     most = rows["largest"].drop_nulls().to_numpy() if "largest" in rows.columns else np.zeros(0)

@@ -168,14 +168,14 @@ def test_what_records_were_taken_for():
     rows = pl.DataFrame(
         {
             "outcome": [RIGHT] * 90 + [WRONG] * 4 + [CANNOT_TELL] * 6,
-            "verdict": ["identified"] * 93 + ["none fits"] + ["cannot tell"] * 6,
+            "verdict": ["identified"] * 92 + ["cannot tell", "none fits"] + ["cannot tell"] * 6,
             "leading": ["ucb"] * 90 + ["sae", "sae", "thompson"] + ["ucb"] * 7,
             "largest": [1.0] * 50 + [0.6] * 50,
         }
     )
     found = identify_metrics(SETTING, rows)
     assert (found.right.value, found.wrong.value, found.cannot_tell.value) == (0.9, 0.04, 0.06)
-    assert found.taken_for == {"sae": 2, "none of them": 1, "thompson": 1}
+    assert found.taken_for == {"sae": 2, "none of them": 1, "one of several others": 1}
     assert found.reachable.value == pytest.approx(0.8)
     scores = {each.key: each.scores for each in Identify().criteria([found])}
     assert scores["identify, reachable"][0].text.startswith("80.0 ±")
