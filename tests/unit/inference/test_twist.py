@@ -287,7 +287,7 @@ def test_rounds_of_unknown_probability_are_not_named(monkeypatch):
     assert np.isfinite(run_filters(log, rule, belief_for(), [60], 100, 2, 1, 1).surprise).all()
     assert ub.identify(log, "softmax:temperature=0.3", sigma=SIGMA, particles=100).surprises
     monkeypatch.setattr(clouds, "CLOSE", 0.0)  # so that no small cloud predicts
-    monkeypatch.setattr("unbandit.identification.api.CLOSE", 0.0)
+    monkeypatch.setattr("unbandit.identification.evidence.CLOSE", 0.0)
     monkeypatch.setattr(clouds, "predict_log", lambda *_: np.full(60, -2.0))
     assert np.isnan(run_filters(log, rule, belief_for(), [60], 100, 2, 1, 1).surprise).all()
     assert not ub.identify(log, "softmax:temperature=0.3", sigma=SIGMA, particles=100).surprises
