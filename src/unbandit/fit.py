@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from unbandit.errors import Notice
+from unbandit.errors import Notice, NotIdentifiable
 from unbandit.formatting import capitalise, json_number, number, probability, short_numbers
 from unbandit.tables import Finding, as_written_by, html_table, read_number
 
 if TYPE_CHECKING:
     import polars
+    from matplotlib.axes import Axes
 
 SMALLEST = 1e-4  # a smaller probability is not written out
 COARSE, LEAST_SHARE = 0.01, 1 - 1e-9  # probabilities below which simulations show none, down to this over their number
@@ -177,6 +178,24 @@ class Check(Finding):
         names = ("name", "observed", "low", "median", "high", "tail", "outside")
         kinds: dict[str, Any] = dict.fromkeys(names, pl.Float64) | {"name": pl.String, "outside": pl.Boolean}
         return pl.DataFrame([[getattr(row, name) for name in names] for row in self.statistics], kinds, orient="row")
+
+    def plot(self, *, ax: Axes | None = None) -> Any:
+        """Draw where the log lies among logs that the rule would make, by the statistics that are furthest out.
+
+        Each bar has the middle 95% of the simulated logs; a log outside of it is a diamond. On `ax`, which is then
+        returned; default a new figure.
+
+        Raises
+        ------
+        NotIdentifiable
+            If nothing was compared with simulated logs.
+        """
+        from unbandit.plots.posterior import draw_check
+
+        if not self.statistics:
+            because = f" {self.reason}" if self.reason else ""
+            raise NotIdentifiable(f"Nothing was compared with simulated logs, so there is nothing to draw.{because}")
+        return draw_check(self, ax=ax)
 
     def _repr_html_(self) -> str:
         """Show what was compared in words."""

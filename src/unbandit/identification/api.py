@@ -77,7 +77,7 @@ ROUNDED = 1e-9  # nats by which equal log probabilities differ
 
 def identify(
     log: ActionLog | str | os.PathLike[str] | Any,
-    candidates: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None = None,
+    candidates: CandidateSpec | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None = None,
     *,
     prior: Prior | str | None = None,
     sigma: float | None = None,

@@ -293,8 +293,8 @@ def _without_twins(candidates: Sequence[Candidate], horizon: int, arms: int) -> 
 
 
 def candidates_for(
-    specs: str | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None, noise: Noise, log: ActionLog,
-    *, lines: bool = False, there: Availability | None = None,
+    specs: CandidateSpec | Iterable[CandidateSpec] | Mapping[str, Iterable[CandidateSpec]] | None, noise: Noise,
+    log: ActionLog, *, lines: bool = False, there: Availability | None = None,
 ) -> tuple[tuple[Candidate, ...], list[Notice]]:  # fmt: skip
     """Read the candidates; by default every `proposed` rule that takes such rewards.
 
@@ -302,6 +302,8 @@ def candidates_for(
     candidates that nobody named are the same rule. `there` says which arms could be pulled when, if not all always.
     """
     notes: list[Notice] = []
+    if isinstance(specs, Demonstrator) or (isinstance(specs, type) and issubclass(specs, Demonstrator)):
+        specs = [specs]
     if specs is None:
         proposed = [rule for rule in rules().values() if rule.proposed]
         candidates = [each for rule in proposed if (each := _default(rule, noise, log, notes)) is not None]

@@ -268,7 +268,7 @@ class Survey(Finding):
 
 def check(
     log: ActionLog | ContextLog | str | os.PathLike[str] | Any,
-    candidates: str | Iterable[CandidateSpec] | LinearRule | Iterable[LinearRule] | None = None,
+    candidates: CandidateSpec | Iterable[CandidateSpec] | LinearRule | Iterable[LinearRule] | None = None,
     *,
     sigma: float | None = None,
     bernoulli: bool = False,

@@ -18,7 +18,7 @@ from unbandit.plots.parts import INK, PALETTE, Look, Numbers, panels, styled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from unbandit.fit import Check
+    from unbandit.fit import Check, Statistic
     from unbandit.identification.result import Identification
     from unbandit.inference import Posterior
 
@@ -159,6 +159,7 @@ def hidden_paths(
 FURTHEST = 3.0  # largest distance at which a statistic of the record is drawn, in half the length of the bar
 
 LONGEST_NAME = 34
+MOST_STATISTICS = 12  # of a check
 
 POWERS = (0, 1, 2, 4, 10, 30, 100, 300, 1000, 3000, 10000)  # of 10, on the axis of the evidence
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -166,7 +167,7 @@ RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def draw_identification(answer: Identification, *, ax: Any = None) -> Any:
     """Draw the candidates' evidence beside the predictive check of the leading one; on one given axes, evidence."""
-    rows = max(len(answer.candidates), len(answer.check.statistics))
+    rows = max(len(answer.candidates), len(_furthest(answer.check)))
     with styled():
         figure, both = panels(2, columns=2, width=5.1, height=max(2.6, 0.28 * rows + 1.3), ax=ax)
         _draw_evidence(both[0], answer)
@@ -214,22 +215,35 @@ def _power_of_ten(power: int) -> str:
     return "1" if not power else "10" if power == 1 else f"10{str(power).translate(RAISED)}"
 
 
-def _draw_check(axes: Axes, check: Check, candidate: str) -> None:
+def draw_check(check: Check, *, ax: Axes | None = None) -> Any:
+    """Draw what a check compared: each statistic of the log, and where those of simulated logs are."""
+    with styled():
+        height = max(2.2, 0.28 * len(_furthest(check)) + 1.3)
+        figure, (axes,) = panels(1, columns=1, width=parts.width(), height=height, ax=ax)
+        _draw_check(axes, check)
+    return figure if ax is None else axes
+
+
+def _draw_check(axes: Axes, check: Check, candidate: str = "") -> None:
     """Draw each statistic of the record against the middle 95% of the simulated ones, all on one scale."""
-    for place, row in enumerate(check.statistics):
+    for place, row in enumerate(_furthest(check)):
         half, middle = max((row.high - row.low) / 2, 0.5), (row.high + row.low) / 2
         at = float(np.clip((row.observed - middle) / half, -FURTHEST, FURTHEST))
         axes.hlines(place, (row.low - middle) / half, (row.high - middle) / half, color=PALETTE["bounded"],
                     linewidth=5, alpha=0.5)  # fmt: skip
         axes.plot((row.median - middle) / half, place, "|", color=PALETTE["bounded"], markersize=9, markeredgewidth=1.6)
-        axes.plot(at, place, "D" if abs(at) > 1 else "o", color=INK, markersize=4.5)
+        axes.plot(at, place, "D" if row.outside else "o", color=INK, markersize=4.5)
     axes.set_xlim(-FURTHEST * 1.1, FURTHEST * 1.1)
     axes.set_xticks([-1, 1], ["2.5%", "97.5%"])
     verdict = check.verdict if check.p_value is None else f"{check.verdict} ({check.chance})"
-    title = f"{short(candidate, LONGEST_NAME)}\n{verdict}"
-    axes.set_title(title, fontsize=9)
-    axes.set_xlabel("the log (point) among simulations (bar)")
-    _name_rows(axes, [row.name for row in check.statistics])
+    axes.set_title("\n".join(filter(None, (short(candidate, LONGEST_NAME), verdict))), fontsize=9)
+    axes.set_xlabel("the log (point)\namong simulations (bar)")
+    _name_rows(axes, [row.said[0] for row in _furthest(check)])
+
+
+def _furthest(check: Check) -> Sequence[Statistic]:
+    """Return the statistics that are drawn: those by which the log is furthest from the simulated ones."""
+    return sorted(check.statistics, key=lambda each: (not each.outside, -each.distance))[:MOST_STATISTICS]
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:

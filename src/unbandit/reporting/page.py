@@ -14,12 +14,13 @@ from markupsafe import Markup
 
 from unbandit import checks
 from unbandit._version import __version__
-from unbandit.errors import Audience, Notice, phrase, python_option
+from unbandit.errors import Audience, Notice, ParameterError, phrase, python_option
 from unbandit.files import written_whole
 from unbandit.fit import Check
 from unbandit.formatting import counted, interval, short_numbers, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
+from unbandit.reporting.pdf import write_pdf
 from unbandit.reporting.truth import holds_truth
 from unbandit.result import ArmEstimate, Estimate, Quantity
 from unbandit.tables import same_decimals
@@ -142,8 +143,21 @@ class Page:
         return standalone(self.title, self.main)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page, and return the path; nothing is left behind if that fails."""
+        """Write .html, or .pdf as an installed browser prints it, and return the path; nothing is left if that fails.
+
+        >>> Page("Report", "No arm is the best.", "<p>None.</p>").write("report.docx")
+        Traceback (most recent call last):
+        ...
+        unbandit.errors.ParameterError: path: expected a name that ends in .html or .pdf; got "report.docx".
+        """
         checks.path("path", path)
+        name = os.fspath(path)
+        if name.lower().endswith(".pdf"):
+            write_pdf(self.html, path)
+            return Path(path)
+        if not name.lower().endswith((".html", ".htm")):
+            text = f'expected a name that ends in .html or .pdf; got "{name}".'
+            raise ParameterError(text, parameter="path", value=name)
         with written_whole(path) as temporary:
             temporary.write_text(self.html, encoding="utf-8")
         return Path(path)

@@ -58,6 +58,11 @@ def test_a_rule_without_usual_parameters_is_left_out_with_a_note():
     assert [notice.code for notice in notes] == ["candidate-left-out"]
 
 
+@pytest.mark.parametrize("one", [ub.UCB1(), ub.UCB1])
+def test_one_rule_needs_no_list(one):
+    assert considered(one, GAUSSIAN) == considered([one], GAUSSIAN)
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from figure_tools import drawn, words
 
-from unbandit import ActionLog, Instance, ParameterError, Thompson, plots, posterior
+from unbandit import UCB, UCB1, ActionLog, Instance, NotIdentifiable, ParameterError, Thompson, check, plots, posterior
+from unbandit.fit import not_checked
 from unbandit.plots.parts import PALETTE
 from unbandit.plots.posterior import density
 
@@ -125,3 +126,19 @@ def test_an_answer_by_posterior_carries_the_posteriors(found):
         assert np.allclose(one.draws.mean(axis=0), apart.columns.mean[which])
     assert len(ub.estimate(log, rule, sigma=0.5, particles=100, pool=True).posteriors) == 1
     assert ub.estimate(ActionLog.from_actions("ABABAA"), "ucb", sigma=1.0).posteriors == ()
+
+
+def test_a_check_shows_where_the_log_is_among_simulations():
+    """The twelve statistics furthest out, by their names in words; diamonds exactly where the log is outside a bar."""
+    log = UCB(alpha=0.25, scale=4).demonstrate(Instance([1.0, 0.6, 0.0], 0.5), 300, seed=1)
+    done = check(log, UCB1(), sigma=0.5).rows[0].check
+    figure = done.plot()
+    drawn(figure)
+    (axes,) = figure.axes
+    shown = [row for row in done.statistics if row.said[0] in set(words(figure))]
+    assert len(shown) == 12 < len(done.statistics)
+    diamonds = [line for line in axes.lines if line.get_marker() == "D"]
+    assert len(diamonds) == sum(row.outside for row in shown) == sum(row.outside for row in done.statistics) > 0
+    assert done.plot(ax=axes) is axes
+    with pytest.raises(NotIdentifiable, match=r"nothing to draw\. The log has one arm"):
+        not_checked("The log has one arm.").plot()

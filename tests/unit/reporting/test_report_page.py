@@ -161,6 +161,9 @@ def test_it_is_written_whole(tmp_path):
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html
     with pytest.raises(ub.OutputError, match="Nothing was changed"):
         report.write(tmp_path / "nowhere" / "report.html")
+    with pytest.raises(ub.ParameterError, match=r"a name that ends in \.html or \.pdf; got .*report\.docx"):
+        report.write(tmp_path / "report.docx")
+    assert {each.name for each in tmp_path.iterdir()} == {"report.html"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark", "print"])

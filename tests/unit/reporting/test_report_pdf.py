@@ -89,7 +89,7 @@ def pages(printed):
 
 def test_a_report_is_printed(tmp_path):
     needs_a_browser()
-    pdf.write_pdf(made.report_of("nasty names").html, tmp_path / "report.pdf")
+    assert made.report_of("nasty names").write(tmp_path / "report.pdf") == tmp_path / "report.pdf"
     printed = (tmp_path / "report.pdf").read_bytes()
     assert printed.startswith(b"%PDF")
     assert pages(printed) >= 2
