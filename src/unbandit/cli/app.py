@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
 
@@ -46,15 +48,34 @@ def _version(
 def main() -> None:
     """Run the command line; every known error ends with one sentence and its exit code."""
     try:
-        with completion.spoken_to_bash():
+        with completion.spoken_to_bash(), _output_to_its_end():
             app(prog_name="unbandit")
     except UnbanditError as error:
         typer.echo(f"unbandit: {error.phrased(shell_option)}", err=True)
         sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
     except OSError as error:  # files raise the errors above, so this is standard output
         typer.echo(f"unbandit: standard output: could not be written: {error.strerror or error}.", err=True)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to print would fail again
+        _drop_output()  # what is left to print would fail again
         sys.exit(3)
     except MemoryError as error:
         typer.echo(f"unbandit: not enough memory: {error or 'the log'}. Take fewer runs or rounds.", err=True)
         sys.exit(2)
+
+
+@contextmanager
+def _output_to_its_end() -> Iterator[None]:
+    """Write what is still to be written; a reader who went away, as `head` does, is no accident."""
+    try:
+        yield
+    finally:
+        try:
+            if sys.__stdout__ is not None:
+                sys.__stdout__.flush()
+        except BrokenPipeError:
+            _drop_output()
+
+
+def _drop_output() -> None:
+    """Send what is left to print nowhere."""
+    if sys.__stdout__ is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
