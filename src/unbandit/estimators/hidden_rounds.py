@@ -3,7 +3,7 @@
 Two kinds. Where every round was *kept* with one probability, the pulls of an arm are known up to a negative binomial
 distribution: counts are completed many times, each is read as a whole log is, and the readings are mixed. Where rounds
 are numbered and nothing says how some got lost, counts lie between the pulls seen and those plus all rounds missing,
-and a gap between what both ends say.
+and a gap between what both ends say. A demonstration of which no round is missing is read as a whole log is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule
-from unbandit.estimators.procedures import Comparison, Request, check_comparable, compare, most_pulled, quantile
+from unbandit.estimators.procedures import (
+    Comparison,
+    Request,
+    check_comparable,
+    compare,
+    most_pulled,
+    needed,
+    quantile,
+)
 from unbandit.instance import Noise
 from unbandit.kernels.procedures import COLUMNS
 from unbandit.log.partial import ThinnedLog
@@ -41,12 +49,26 @@ class HiddenRequest(Request):
         check_comparable(self.rule, self.method)
         read = _between if log.kept is None else _mixed
         for which in range(start, stop):
-            found.put(np.array([which - start]), read(self, log, which))
+            found.put(np.array([which - start]), (_alone if _is_whole(log, which) else read)(self, log, which))
         return found
 
     def read(self, tallies: Tallies, which: int, noise: Noise | None) -> Comparison:
         """Read counts of one demonstration as those of a whole log."""
         return compare(tallies, self.rule, self.method, int(self.horizons[which]), self.constant, self.anchor, noise)
+
+
+# Demonstrations of which no round is missing
+
+
+def _is_whole(log: ThinnedLog, which: int) -> bool:
+    """Return whether numbers show every round of a demonstration from its first one on."""
+    return log.kept is None and int(log.lengths[which]) == int(log.rows.lengths[which])
+
+
+def _alone(request: HiddenRequest, log: ThinnedLog, which: int) -> Comparison:
+    """Read a whole demonstration as if the others, which miss rounds, were not there."""
+    tallies = log.rows.tallied(needed(request.rule, request.method)).part(which, which + 1)
+    return request.read(tallies, which, request.known_noise)
 
 
 # Rounds that were kept with one probability
