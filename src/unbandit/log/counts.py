@@ -1,5 +1,6 @@
 """Tables of counts: pulls of each arm in place of rounds, and tables that only look like rounds."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,12 @@ from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_
 from unbandit.log.sources import Duplicates, Source
 
 MOST_UNREAD = 50  # columns without a role that are searched for counts
+FEWEST_WITH_TOTAL = 3  # rows: fewer have no total, or one that says nothing
+NEAR_TOTAL = 0.01  # part of a sum by which a row that is called a total may miss it: some visitors count twice
+
+TOTALS = {"all", "gesamt", "gesamtergebnis", "grand total", "insgesamt", "overall", "subtotal", "sum", "summe"}
+TOTALS |= {"total", "totals"}
+"""What people call a row that adds up the others: small letters, without marks."""
 
 
 def refuse_duplicates(duplicates: Duplicates) -> None:
@@ -105,6 +112,7 @@ def counted_parts(table: Collection, reader: Reader, notices: tuple[Notice, ...]
             f"{naming('demonstration')}; if every row is one choice, name the column of rounds with {naming('round')}."
         )
         raise table.refuse(text, row=row + 1, column=reader.name["arm"], value=label, remedy=remedy)
+    notices += _perhaps_totals(table, reader, labels, codes)
     if again.any():
         repeated = np.unique(codes[again > 0])
         names_in = counted(repeated.size, "name stands", "names stand")
@@ -126,6 +134,59 @@ def counted_parts(table: Collection, reader: Reader, notices: tuple[Notice, ...]
         text = f'column "{reader.name["reward"]}" is ignored: a table of counts has no rounds to give rewards to.'
         notices += (Notice("reading", text),)
     return Parts(labels, None, offsets_of(counts.sum(axis=1)), names, notices, counts=counts)
+
+
+def is_total_like(label: str) -> bool:
+    """Return whether a row may add up others, by its name."""
+    return " ".join(re.findall(r"[^\W\d_]+", label.casefold())) in TOTALS
+
+
+def total_notice(label: str, why: str) -> Notice:
+    """Say of a row that it may add up others."""
+    text = f'"{label}" is read as an arm, though {why}: if it adds up the other rows, remove that row.'
+    return Notice("perhaps-total", text, arm=label)
+
+
+def _perhaps_totals(table: Collection, reader: Reader, labels: tuple[str, ...], codes: Codes) -> tuple[Notice, ...]:
+    """Refuse a row called a total whose count is the sum of the others; return what to say of one that may be."""
+    pulls, who = np.concatenate(table.numbers), table.demonstration_of_rows()
+    sums = np.zeros(int(who.max()) + 1, np.int64)
+    np.add.at(sums, who, pulls)
+    others = sums[who] - pulls
+    is_named = np.array([is_total_like(label) for label in labels])[codes]
+    is_named &= np.bincount(who)[who] >= FEWEST_WITH_TOTAL
+    is_near = (pulls > 0) & (np.abs(pulls - others) <= NEAR_TOTAL * others)
+    is_sum = (pulls == others) & (np.bincount(who, pulls > 0)[who] >= FEWEST_WITH_TOTAL) & _is_at_end(who)
+    certain, perhaps = np.flatnonzero(is_named & is_near), np.flatnonzero(is_named | is_sum)
+    if certain.size and reader.arms.expected is None:
+        row = int(certain[0])
+        label, sum_of_others = labels[int(codes[row])], f"the sum of the other rows ({others[row]:,})"
+        got = f"is {sum_of_others}" if pulls[row] == others[row] else f"is close to {sum_of_others}: {pulls[row]:,}"
+        text = f'expected the count of one arm in every row; that of "{label}" {got}.'
+        remedy = f"Remove this row. If it is an arm all the same, list every arm with {option('arms')}."
+        raise table.refuse(text, row=row + 1, column=reader.name["arm"], value=label, remedy=remedy)
+    if not perhaps.size:
+        return ()
+    row = int(perhaps[0])
+    is_exact = pulls[row] == others[row]
+    why = f"its count ({pulls[row]:,}) is the sum of the others" if is_exact else "it is called like a total"
+    return (total_notice(labels[int(codes[row])], why),)
+
+
+def perhaps_total_at_end(codes: Codes, labels: Sequence[str]) -> tuple[Notice, ...]:
+    """Say of a log of rounds that its last row may be no round: its arm is called a total, and has no other row."""
+    last = int(codes[-1])
+    if codes.size < FEWEST_WITH_TOTAL or not is_total_like(labels[last]) or np.count_nonzero(codes == last) > 1:
+        return ()
+    return (total_notice(labels[last], "it is called like a total and stands in the last row alone"),)
+
+
+def _is_at_end(who: Integers) -> NDArray[np.bool_]:
+    """Return which rows are the first or the last of their demonstration."""
+    ends = np.zeros(who.size, np.bool_)
+    ends[np.unique(who, return_index=True)[1]] = True
+    ends[who.size - 1 - np.unique(who[::-1], return_index=True)[1]] = True
+    return ends
 
 
 def _occurrences(cells: NDArray[Any]) -> Integers:

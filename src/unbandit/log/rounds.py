@@ -10,7 +10,7 @@ from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.formatting import counted
 from unbandit.log.columns import FIRST_ROWS, naming, perhaps_marked
-from unbandit.log.counts import counted_parts, refuse_duplicates, refuse_unread_counts
+from unbandit.log.counts import counted_parts, perhaps_total_at_end, refuse_duplicates, refuse_unread_counts
 from unbandit.log.labels import Codes, Integers, LabelColumn, blank_choice_remedy
 from unbandit.log.numbers import LogTimes, RoundColumn, trend_of_times
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
@@ -60,6 +60,8 @@ def collect_part(
     refuse_unread_counts(sources, table, reader)
     _refuse_offers(sources[0], table, reader)
     reader.notices += _times_left(sources[0], reader)
+    if arms is None:
+        reader.notices += perhaps_total_at_end(table.codes if table.blank is None else table.codes[~table.blank], known)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
     reader.refuse_lone_rows(table.refuse, lengths, numbered=table.rounds is not None and not table.rounds.form)
     offsets = offsets_of(lengths)

@@ -132,3 +132,49 @@ def test_names_that_count() -> None:
     assert all(map(is_count_like, COUNTS))
     assert is_count_like("Unique Visitors")
     assert not is_count_like("age")
+
+
+@pytest.mark.parametrize("name", ["Total", "TOTALS", "sum", "All", "overall", "Gesamt:", "Summe", "grand total"])
+@pytest.mark.parametrize(("count", "got"), [(1000, "is the sum of the"), (995, "is close to the sum of the")])
+def test_a_row_that_adds_up_the_others_is_no_arm(name: str, count: int, got: str) -> None:
+    text = refusal(f"variation,visitors\nA,901\nB,66\nC,33\n{name},{count}\n")
+    assert f'that of "{name}" {got} other rows (1,000)' in text
+    assert "row 4" in text
+    assert "Remove this row." in text
+    log = ActionLog.from_bytes(f"arm,n\nA,6\nB,4\n{name},10\n".encode(), arms=["A", "B", name])
+    assert log.pulls.tolist() == [[6, 4, 10]]  # whoever lists it says that it is one
+    assert codes_of(log).count("perhaps-total") == 1
+
+
+def codes_of(log: ActionLog) -> list[str]:
+    return [notice.code for notice in log.reading]
+
+
+def test_totals_of_each_demonstration_are_refused_wherever_they_stand() -> None:
+    rows = "s1,A,7\ns1,all,11\ns1,B,4\ns2,A,5\ns2,B,9\ns2,all,14\n"
+    assert 'that of "all" is the sum' in refusal(f"subject,arm,n\n{rows}")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("A,50\nB,50\nC,100\n", '"C" is read as an arm, though its count (100) is the sum of the others'),
+        ("C,100\nA,30\nB,70\n", '"C" is read as an arm, though its count (100) is the sum of the others'),
+        ("A,50\nTotal,20\nB,70\n", '"Total" is read as an arm, though it is called like a total'),
+    ],
+)
+def test_a_row_that_may_be_a_total_is_warned_of(rows: str, said: str) -> None:
+    notice = next(each for each in read(f"arm,n\n{rows}").reading if each.code == "perhaps-total")
+    assert said in notice.text
+    assert "remove that row" in notice.text
+
+
+@pytest.mark.parametrize("rows", ["A,50\nC,100\nB,50\n", "A,50\nB,0\nC,50\n", "A,9\nall,9\n", "A,3\nB,4\nC,8\n"])
+def test_other_counts_are_no_totals(rows: str) -> None:
+    assert "perhaps-total" not in codes_of(read(f"arm,n\n{rows}"))
+
+
+def test_a_total_below_a_log_of_rounds_is_warned_of() -> None:
+    assert "perhaps-total" in codes_of(read("arm,reward\nA,1\nB,0\nA,1\nTotal,2\n"))
+    assert "perhaps-total" not in codes_of(read("arm\nall\nB\nA\nall\n"))
+    assert "perhaps-total" not in codes_of(read("arm\nall\nB\nA\nA\n"))
