@@ -79,9 +79,9 @@ def test_strict_also_ends_with_4_where_a_warning_puts_the_rule_in_doubt(unbandit
     rows = [*"ABBABAAB" * 40, "C", *"ABBABAAB" * 5]
     (tmp_path / "late.csv").write_text("arm\n" + "\n".join(rows) + "\n")
     asked = "estimate", str(tmp_path / "late.csv"), "--rule", "thompson:sigma=0.5", "--sigma", "0.5"
-    answer = json.loads(unbandit(*asked, "--json").out)
-    assert "late-arm" in {each["code"] for each in answer["warnings"]}
-    assert (unbandit(*asked).code, unbandit(*asked, "--strict").code) == (0, 4)
+    done = unbandit(*asked, "--json", "--strict")
+    assert "late-arm" in {each["code"] for each in json.loads(done.out)["warnings"]}
+    assert (unbandit(*asked).code, done.code) == (0, 4)
 
 
 def test_strict_turns_it_into_an_exit_code(unbandit, log):

@@ -20,7 +20,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-FILES = int(os.environ.get("FUZZ_FILES", "600"))
+FILES = int(os.environ.get("FUZZ_FILES", "400"))
 SEED = int(os.environ.get("FUZZ_SEED", "15"))
 ROWS = 240
 

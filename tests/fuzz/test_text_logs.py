@@ -15,7 +15,7 @@ from unbandit.log import ActionLog
 from unbandit.log.formats import open_bytes
 from unbandit.log.sources import ROWS
 
-FEW = 800  # `make fuzz` tries many more
+FEW = 400  # `make fuzz` tries many more
 
 Table = tuple[list[str], list[list[str]]]
 
