@@ -101,20 +101,26 @@ def moment_of(text: str) -> Moment | None:
 
 def trend_of_times(column: pl.Series) -> int:
     """Return whether cells are times that run along the rows (1) or against them (-1); 0 for any others."""
+    times = times_in(column)
+    return 0 if times is None else _trend(times)
+
+
+def times_in(column: pl.Series) -> Integers | None:
+    """Return cells as times in nanoseconds; None unless all of them are times for sure."""
     cells = column
     if cells.dtype == pl.Object or not len(cells) or cells.null_count():
-        return 0
+        return None
     if cells.dtype in (pl.Date, pl.Datetime):  # some of which are no times in Python
-        return _trend(cells.to_physical().to_numpy())
+        return cells.to_physical().to_numpy()
     if cells.dtype != pl.String and not cells.dtype.is_numeric():
-        return 0
+        return None
     reader = RoundColumn(column.name)
     form = reader._form_of(cells)
     if form in ("", _PLAIN, _EXCEL):
-        return 0
+        return None
     reader.form, cells = form, cells.cast(pl.String).str.strip_chars() if cells.dtype == pl.String else cells
     times, is_right = reader._numbers(cells) if form in _UNITS else reader._dates(cells)
-    return _trend(times) if is_right.all() else 0
+    return times if is_right.all() else None
 
 
 def _trend(times: Integers) -> int:

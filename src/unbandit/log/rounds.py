@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.formatting import counted
-from unbandit.log.columns import FIRST_ROWS, naming, perhaps_marked
+from unbandit.log.columns import FIRST_ROWS, is_time_like, naming, perhaps_marked
 from unbandit.log.counts import counted_parts, perhaps_total_at_end, refuse_duplicates, refuse_unread_counts
 from unbandit.log.labels import Codes, Integers, LabelColumn, blank_choice_remedy
-from unbandit.log.numbers import LogTimes, RoundColumn, trend_of_times
+from unbandit.log.numbers import LogTimes, RoundColumn, times_in, trend_of_times, whole_numbers
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.rewards import Rewards
 from unbandit.log.sources import ROWS, Arms, Blank, Columns, Duplicates, Source, check_alike, source_notices
@@ -24,6 +25,8 @@ _WITH_FEATURES = (
 )
 
 MOST_OTHERS = 2_000  # columns that nothing reads, and that are looked at for what they may be
+FEWEST_TIMES = 5  # that tell which way they run
+AGREES = 0.9  # from 1 for times in the order of the rounds to -1 for the reverse: clocks of servers differ somewhat
 MOST_ROUNDS_A_ROW = 1_000  # with more, numbers are of something else than rounds, of which some are missing
 
 
@@ -44,7 +47,14 @@ def collect_part(
         checks.one_of("duplicates", duplicates, ("refuse", "separate", "add"))
     skip = checks.one_of("blank", blank or "refuse", ("refuse", "skip")) == "skip"
     labels = LabelColumn("arm", arms, blank_choice_remedy(whole=whole)), LabelColumn("demonstration")
-    reader = Reader(sources[0].names, sources[0].refuse, columns, *labels, skip_blank=skip)
+    names, orders = sources[0].names, tuple[Notice, ...]()
+    reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
+    times = _times_beside(sources[0], reader)
+    if times is not None:
+        orders = (_said_of_times(reader, *times),)
+        if _is_by_time(reader, times[1]):  # read as if it had no such column of rounds
+            names = ["" if name == reader.name["round"] else name for name in names]
+            reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
     if skip and "pulls" in reader.name:
         text = "expected only with a log of rounds; a table of counts has no round without a choice."
         raise ParameterError(text, parameter="blank", value=blank, remedy="Leave it out.")
@@ -59,7 +69,7 @@ def collect_part(
     refuse_duplicates(duplicates)
     refuse_unread_counts(sources, table, reader)
     _refuse_offers(sources[0], table, reader)
-    reader.notices += _times_left(sources[0], reader)
+    reader.notices += orders or _times_left(sources[0], reader)
     if arms is None:
         reader.notices += perhaps_total_at_end(table.codes if table.blank is None else table.codes[~table.blank], known)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
@@ -145,6 +155,51 @@ def _times_left(source: Source, reader: Reader) -> tuple[Notice, ...]:
             text = f'column "{name}" looks like times, {runs}; to put the rows in their order, use '
             return (Notice("reading", f"{text}{naming('round', name)}."),)
     return ()
+
+
+def _times_beside(source: Source, reader: Reader) -> tuple[str, float] | None:
+    """Return a column of times that stands unread beside rounds, and how far its order is theirs: from 1 to -1."""
+    name = next((source.names[at] for at in _others(source, reader.columns()) if is_time_like(source.names[at])), None)
+    if name is None or "round" not in reader.name or "pulls" in reader.name:
+        return None
+    try:
+        places = map(source.names.index, (reader.name["round"], name, *reader.columns("demonstration")))
+        column, cells, *keys = source.head(list(places), FIRST_ROWS)
+        rounds, times = whole_numbers(source.refuse, column, "", "round"), times_in(cells.alias(name))
+    except LogError:  # said where all rows are read
+        return None
+    if times is None or times.size < FEWEST_TIMES:
+        return None
+    who = pl.concat_str([key.cast(pl.String) for key in keys]) if keys else pl.lit("")
+    frame = pl.select(who=who, round=pl.lit(pl.Series(rounds)), time=pl.lit(pl.Series(times)))
+    middle = (pl.len().over("who") + 1) / 2
+    ranks = frame.select(pl.col("round", "time").rank().over("who") - middle, who="who")
+    ordered = ranks.select(pl.col("round", "time").sort().over("who"))
+    as_is, most = (float((each["round"] * each["time"]).sum()) for each in (ranks, ordered))
+    return (name, as_is / most) if most > 0 else None
+
+
+def _is_by_time(reader: Reader, agreement: float) -> bool:
+    """Return whether times go before a column that was only taken for rounds, since they run against it."""
+    is_certain = "round" in reader.named or reader.name["round"].strip().lower() == "round"
+    return agreement < -AGREES and not is_certain
+
+
+def _said_of_times(reader: Reader, name: str, agreement: float) -> Notice:
+    """Say how times that stand beside rounds run; a warning where they contradict each other, and nobody chose."""
+    rounds, by_time = reader.name["round"], naming("round", name)
+    if agreement >= AGREES:
+        text = f'column "{name}" is not read: its times run in the order of the rounds in "{rounds}".'
+        return Notice("reading", text)
+    if _is_by_time(reader, agreement):
+        text = f'column "{rounds}" is not read as round, since the times in "{name}" run against it: it numbers the '
+        return Notice("reading", f"{text}latest first. If that is the order, say so with {naming('round', rounds)}.")
+    runs = "run against" if agreement < -AGREES else "are not in the order of"
+    text = f'the times in "{name}" {runs} the rounds in "{rounds}": one of them is wrong, or means something else. '
+    if "round" in reader.named and agreement >= -AGREES:
+        return Notice("reading", f"{text}To put rounds in the order of the times, use {by_time}.")
+    own = "" if agreement < -AGREES else f", to keep them as they are, {naming('round', rounds)}"
+    return Notice("times-against", f"{text}To put rounds in the order of the times, use {by_time}{own}.")
 
 
 def _without_blank(

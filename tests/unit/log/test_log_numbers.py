@@ -300,3 +300,72 @@ def test_times_that_are_not_read_are_named_with_their_order(times):
 )  # fmt: skip
 def test_columns_that_are_no_times_or_in_no_order_are_not_named(times):
     assert hint(times) == []
+
+
+NUMBERED = [f"2026-05-01T10:{minute:02}:00Z" for minute in range(20)]
+ARMS = "ABAABBBABABBAAABABBA"
+MIXED = [3, 1, 2, 0, 7, 6, 5, 4, 19, 18, 17, 16, 8, 9, 10, 11, 12, 13, 14, 15]
+
+
+def numbered(name, order, columns=None, head="timestamp", people=1):
+    """Read rows that are numbered from 0 in the order given; the arms are those of the times."""
+    rows = [f"p{who},{at},{ARMS[i]},{NUMBERED[i]}" for who in range(people) for at, i in enumerate(order)]
+    text = "\n".join([f"subject,{name},arm,{head}", *rows, ""])
+    return ActionLog.from_bytes(text.encode(), columns=columns)
+
+
+def on_times(log):
+    return [(each.code, each.text) for each in log.reading if '"timestamp"' in each.text and each.code != "columns"]
+
+
+@pytest.mark.parametrize("name", ["index", "step", "round"])
+@pytest.mark.parametrize("columns", [None, "named"])
+@pytest.mark.parametrize("people", [1, 3])
+def test_times_beside_rounds_that_agree_are_noted(name, columns, people):
+    log = numbered(name, range(20), columns and {"round": name}, people=people)
+    ((code, text),) = on_times(log)
+    assert code == "reading"
+    assert text == f'column "timestamp" is not read: its times run in the order of the rounds in "{name}".'
+    assert choices(log) == list(ARMS) * people
+
+
+@pytest.mark.parametrize("name", ["index", "step", "Trial"])
+@pytest.mark.parametrize("people", [1, 3])
+def test_times_go_before_a_column_that_is_only_taken_for_rounds(name, people):
+    log = numbered(name, range(19, -1, -1), people=people)
+    assert choices(log) == list(ARMS) * people
+    (code, text), (order, _) = on_times(log)
+    assert (code, order) == ("reading", "times")
+    assert f'column "{name}" is not read as round' in text
+    assert str(log.times.form) == "dates and times with a zone"
+
+
+@pytest.mark.parametrize(("name", "columns"), [("round", None), ("round", "round"), ("index", "index")])
+@pytest.mark.parametrize("people", [1, 3])
+def test_times_that_contradict_rounds_are_warned_of(name, columns, people):
+    log = numbered(name, range(19, -1, -1), columns and {"round": columns}, people=people)
+    assert choices(log) == list(ARMS[::-1]) * people
+    ((code, text),) = on_times(log)
+    assert code == "times-against"
+    assert f'the times in "timestamp" run against the rounds in "{name}"' in text
+    assert '["columns", {"round": "timestamp"}]' in text
+    assert choices(numbered(name, range(19, -1, -1), {"round": "timestamp"})) == list(ARMS)
+
+
+@pytest.mark.parametrize("name", ["round", "index"])
+def test_times_in_another_order_are_warned_of_unless_rounds_were_named(name):
+    ((code, text),) = on_times(numbered(name, MIXED))
+    assert code == "times-against"
+    assert f'are not in the order of the rounds in "{name}"' in text
+    ((code, _),) = on_times(numbered(name, MIXED, {"round": name}))
+    assert code == "reading"
+
+
+def test_clocks_that_differ_a_little_and_coarse_times_agree():
+    swapped = [1, 0, 2, 4, 3, *range(5, 20)]
+    assert "run in the order" in on_times(numbered("round", swapped))[0][1]
+    days = "".join(f"{at},A,2026-05-0{1 + at // 10}\n{at + 1},B,2026-05-0{1 + at // 10}\n" for at in range(0, 20, 2))
+    assert "run in the order" in on_times(ActionLog.from_bytes(f"step,arm,timestamp\n{days}".encode()))[0][1]
+    assert on_times(numbered("round", range(19, -1, -1), head="published")) == []
+    few = ActionLog.from_bytes(b"round,arm,timestamp\n1,A,2026-05-02\n2,B,2026-05-01\n")
+    assert on_times(few) == []
