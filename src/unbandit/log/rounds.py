@@ -49,10 +49,10 @@ def collect_part(
     labels = LabelColumn("arm", arms, blank_choice_remedy(whole=whole)), LabelColumn("demonstration")
     names, orders = sources[0].names, tuple[Notice, ...]()
     reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
-    times = _times_beside(sources[0], reader)
-    if times is not None:
-        orders = (_said_of_times(reader, *times),)
-        if _is_by_time(reader, times[1]):  # read as if it had no such column of rounds
+    beside = _times_beside(sources[0], reader)
+    if beside is not None:
+        orders = (_said_of_times(reader, *beside),)
+        if _is_by_time(reader, beside[1]):  # read as if it had no such column of rounds
             names = ["" if name == reader.name["round"] else name for name in names]
             reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
     if skip and "pulls" in reader.name:
