@@ -111,13 +111,22 @@ class UnbanditError(Exception):
 
     Parameters
     ----------
-    text, remedy
-        What was expected and what came; and what to do about it, one sentence. Both may refer to options by `option`.
-    parameter, owner, value
-        Which parameter is refused, whose it is (the name of a rule; None for an option of a function or a command),
-        and the value that came.
-    path, row, line, column, round
-        Where it is. Rows are the data rows of a table, from 1; `line` is that of a text file, the header being line 1.
+    text
+        What was expected and what came; it may refer to options by `option`.
+    remedy
+        What to do about it, one sentence; it may refer to options by `option`.
+    parameter
+        Which parameter is refused.
+    owner
+        Whose it is: the name of a rule; None for an option of a function or a command.
+    value
+        The value that came.
+    path, column, round
+        Where it is.
+    row
+        The data row of a table, from 1.
+    line
+        The line of a text file; the header is line 1.
     count
         How many there are of what is refused.
     """
@@ -254,10 +263,12 @@ class Notice:
 
     Attributes
     ----------
-    code, text
-        The kind of notice, stable for programs; and the sentence, which may refer to options by `option`.
+    code
+        The kind of notice, stable for programs.
+    text
+        The sentence, which may refer to options by `option`.
     round, arm, demonstration
-        Where it shows, if at one place.
+        Where it shows; None unless it is one alone.
     count
         In how many demonstrations it shows, where one notice stands for several.
     """

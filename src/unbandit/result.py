@@ -155,21 +155,31 @@ class Estimate(Finding):
 
     Attributes
     ----------
-    rule, method
-        Which demonstrator was assumed, and how it was inverted.
-    arms, demonstrations
-        Names, in the order of the columns' axes.
+    rule
+        The demonstrator that was assumed.
+    method
+        How it was inverted.
+    arms
+        The arms' names, in the order of the columns' second axis.
+    demonstrations
+        The demonstrations' names, in the order of the columns' first axis.
     columns
         The numbers, as arrays of (demonstrations, arms).
     horizons
         `T` of each demonstration.
-    level, sigma
-        Level of the intervals, and the rewards' standard deviation; None where it differs by arm (Bernoulli rewards).
-    warnings, notes
-        What may be wrong, and what is worth knowing.
-    best_by_demonstration, apart_by_demonstration
-        The arms that are, or may still be, the best; and those whose gap is to another arm than that of the arms that
-        stayed to the end (`availability`), so that they have no rank among these.
+    level
+        Of the intervals.
+    sigma
+        The rewards' standard deviation; None where it differs by arm (Bernoulli rewards).
+    warnings
+        What may be wrong.
+    notes
+        What is worth knowing.
+    best_by_demonstration
+        The arms that are, or may still be, the best.
+    apart_by_demonstration
+        Those whose gap is to another arm than that of the arms that stayed to the end (`availability`), so that they
+        have no rank among these.
     posteriors
         The posteriors behind the numbers, one per demonstration; none where the method needs none.
     alternatives
@@ -395,7 +405,7 @@ class Estimate(Finding):
         truth
             The true mean of each arm. Where gaps (or ratios) are shown, it is drawn as a gap to the best of them.
         unit, label, demonstration
-            As those functions take them.
+            As for `plots.arms_with_intervals` and `plots.errors`.
         ax
             Axes to draw into, which are then returned; default a new figure, which is returned.
         """

@@ -39,12 +39,16 @@ class ContextLog(Tabular):
         Where the offers of each round begin, and the end: those of round `t` are `offsets[t]` to `offsets[t + 1]`.
     chosen
         Which of the offers of its round was chosen, for every round; the first is 0.
-    arms, codes
-        The label of every arm, and the arm (a position in `arms`) that each offer is.
+    arms
+        The label of every arm.
+    codes
+        The arm (a position in `arms`) that each offer is.
     feature_names
         The name of every feature.
-    starts, demonstrations
-        The first round of each demonstration, and the end; the name of each.
+    starts
+        The first round of each demonstration, and the end.
+    demonstrations
+        The name of each demonstration.
     reading
         What the user should know about how the log was read; `notices` has it in words.
     rewards
@@ -140,10 +144,16 @@ class ContextLog(Tabular):
             the offers change.
         chosen
             The chosen offer of every round, a position among its offers; the first is 0.
-        offsets, codes
-            Where the offers of each round begin, and the end; the arm that each offer is, by default its position.
-        arms, feature_names, demonstrations
-            Names; by default 0, 1, ..., x1, x2, ... and 1, 2, ...
+        offsets
+            Where the offers of each round begin, and the end.
+        codes
+            The arm that each offer is; by default its position.
+        arms
+            Names of the arms; by default 0, 1, ...
+        feature_names
+            Names of the features; by default x1, x2, ...
+        demonstrations
+            Names of the demonstrations; by default 1, 2, ...
         starts
             The first round of each demonstration, and the end; by default all rounds are one demonstration.
         rewards

@@ -60,21 +60,30 @@ class ContextPosterior(Finding):
 
     Attributes
     ----------
-    rule, sigma, prior, level
-        The assumptions, and the level of intervals.
+    rule, sigma, prior
+        As for `context_posterior`.
+    level
+        Of the intervals.
     names
         The feature and the arm (None in a shared model) of every coefficient.
-    arms, rounds
-        The arms' names, and the length of the record.
+    arms
+        The arms' names.
+    rounds
+        The length of the record.
     coefficients
         Draws: (clouds, draws, coefficients). Clouds are independent of each other.
-    mean, covariance
-        Of the coefficients.
-    log_evidence, log_evidence_error
-        Log probability of the choices under the rule and the prior (and density of the rewards that are known), and its
-        Monte-Carlo error.
-    effective_size, particles
-        The smallest effective sample size that any cloud fell to before it was resampled, and the size of a cloud.
+    mean
+        The expectation of every coefficient.
+    covariance
+        The covariance of the coefficients.
+    log_evidence
+        Log probability of the choices under the rule and the prior (and density of the rewards that are known).
+    log_evidence_error
+        Its Monte-Carlo standard error.
+    effective_size
+        The smallest effective sample size that any cloud fell to before it was resampled.
+    particles
+        The size of a cloud.
     notices
         What may be wrong.
     check

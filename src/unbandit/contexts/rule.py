@@ -123,12 +123,16 @@ class LinearRule(Rule):
         contexts
             The features of the offers: an array (rounds, arms, features); an array (rounds, features) of which every
             arm has the same row, for a disjoint model; or a log, of which the choices are left out.
-        runs, first_run
-            The number of demonstrations, all with these contexts, and the number of the first.
+        runs
+            The number of demonstrations, all with these contexts.
+        first_run
+            The number of the first one: runs of one seed are told apart by their numbers.
         rewards
             Whether the log has the rewards too.
-        feature_names, arms
-            Names for the features and the arms of an array; by default x1, x2, ... and 0, 1, ...
+        feature_names
+            Names for the features of an array; by default x1, x2, ...
+        arms
+            Names for the arms of an array; by default 0, 1, ...
 
         Examples
         --------

@@ -29,10 +29,12 @@ class Thompson(RandomisedRule):
     noise
         The rewards the rule assumes: `gaussian`, with a Normal prior on each mean, or `bernoulli`, with a Beta prior.
         It is the rule's prior, not the analyst's, which is given elsewhere.
-    mean, deviation, sigma
-        Of the Normal prior, and the noise of a reward.
+    mean, deviation
+        Of the rule's Normal prior.
+    sigma
+        Standard deviation of a reward, as the rule believes; 1 unless given.
     successes, failures
-        Of the Beta prior: the pseudo-counts it begins with.
+        Pseudo-count that the rule's Beta prior begins with; 1 unless given.
 
     Examples
     --------

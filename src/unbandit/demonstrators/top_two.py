@@ -26,7 +26,7 @@ class TopTwoThompson(RandomisedRule):
     beta
         The probability of pulling the leader of the first draw.
     mean, deviation, sigma
-        Of the rule's Normal prior, and the noise of a reward, as for `Thompson`.
+        As for `Thompson` with Normal rewards.
 
     Examples
     --------

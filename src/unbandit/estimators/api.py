@@ -125,11 +125,12 @@ def estimate(
         Of the naive estimator; sqrt(2) sigma by default.
     pool
         Whether all demonstrations are of one instance, to be combined into one answer; by default they stay apart.
-    resamples, seed
-        Of the bootstrap: how many simulations (1,000 by default; 100 where each takes a posterior). The seed is also
-        that of the posterior (0).
+    resamples
+        Simulations of the bootstrap: 1,000 by default; 100 where each takes a posterior.
+    seed
+        Of the bootstrap and of the posterior; 0 by default.
     prior, particles
-        Of the posterior: see `unbandit.posterior`.
+        As for `posterior`, where the method draws from one.
     starting_pulls
         Pulls of every arm before the log begins, if it begins in mid-run: ``{"A": 300, "B": 200}``, or a table of
         counts, or its path. An arm that gave way to the best one only before that is bounded, not estimated.
@@ -312,16 +313,22 @@ def posterior(
 
     Parameters
     ----------
-    log, rule, sigma, bernoulli, best_mean, anchor, horizon
-        As for `estimate`. A known best mean is taken as that of the most-pulled arm, and no other arm is better.
+    log, rule, sigma, bernoulli, anchor, horizon
+        As for `estimate`.
+    best_mean
+        As for `estimate`: taken as the mean of the most-pulled arm, and no other arm is better.
     prior
         On every mean: a `NormalPrior` or, for rewards of 0 and 1, a `BetaPrior`, or its text. By default normal around
         0 (or the mean that is known) with a deviation of twice sigma, but at least 1; or Beta(1, 1).
     pool
         Whether all demonstrations are of one instance; a log of several is refused without it, or `demonstration`.
-    particles, clouds, draws
-        Particles of each cloud (by default 250 to 4,000, fewer for a longer record, and up to four times as many where
-        the clouds disagree), independent clouds, draws of each.
+    particles
+        Particles of each cloud; by default 250 to 4,000, fewer for a longer record, and up to four times as many where
+        the clouds disagree.
+    clouds
+        How many independent clouds of particles.
+    draws
+        How many draws of each cloud.
     threads
         By default one per core; the result does not depend on it.
     starting_pulls, kept, availability, check, demonstration

@@ -34,8 +34,10 @@ class LearningCurve(Finding):
 
     Attributes
     ----------
-    rounds, columns
-        After how many rounds each estimate was made; and the numbers, as arrays of (rounds, arms).
+    rounds
+        After how many rounds each estimate was made.
+    columns
+        The numbers, as arrays of (rounds, arms).
     answer
         The estimate from the whole log, which the last row repeats.
     """

@@ -52,16 +52,28 @@ class SwitchingMoment(Finding):
 
     Attributes
     ----------
-    rule, kind
+    rule, arm
+        As for `switching_moment`.
+    kind
         An `index` rule compares two indices, an `elimination` rule the arm's upper with the best arm's lower bound.
-    arm, best
-        Between which arms the rule hesitated.
+    best
+        The arm that the rule turned to.
     round
         The switching round (`tau_i`): the arm's last pull before the rule turned to the best arm for good.
-    gap, best_mean
-        What was put in for the hidden means; None where no mean is known, and values are counted from the best arm's.
-    rounds, own, other, own_pulls, other_pulls
-        After how many rounds, the decision values of the arm and of the best arm then, and the pulls behind them.
+    gap
+        By how much the arm's mean is taken to lie below the best arm's.
+    best_mean
+        The best arm's mean; None where no mean is known, and values are counted from it.
+    rounds
+        After how many rounds the values were computed.
+    own
+        The decision value of the arm then.
+    other
+        The decision value of the best arm then.
+    own_pulls
+        The pulls behind the value of the arm.
+    other_pulls
+        The pulls behind the value of the best arm.
     """
 
     rule: str
@@ -146,8 +158,10 @@ def switching_rounds(
 
     Parameters
     ----------
-    log, rule
-        As for `estimate`; a rule that draws its arms at random has no such rounds, and is refused.
+    log
+        As for `estimate`.
+    rule
+        As for `estimate`; one that draws its arms at random has no such rounds, and is refused.
     demonstration
         The name of the one to take from a log of several; by default the first.
 
@@ -170,8 +184,10 @@ def switching_moment(
 
     Parameters
     ----------
-    log, rule
-        As for `estimate`; a rule that draws its arms at random never weighs two values, and is refused.
+    log
+        As for `estimate`.
+    rule
+        As for `estimate`; one that draws its arms at random never weighs two values, and is refused.
     arm
         By default the best arm's closest rival: the most-pulled arm that has a switching round and an estimate.
     estimate

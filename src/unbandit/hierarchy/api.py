@@ -90,17 +90,21 @@ def population(
         the log holds every reward.
     prior
         On every mean, as for `posterior`; by default wide, and around the rewards where the log holds some.
-    sigma, bernoulli
-        The rewards: their standard deviation, or that they are 0 or 1. Where the log holds every reward, sigma is by
-        default what they show; otherwise 1, with a warning.
+    sigma
+        Standard deviation of a reward. By default what the rewards show where the log holds every one; otherwise 1,
+        with a warning.
+    bernoulli
+        Whether rewards were 0 or 1; takes the place of sigma.
     horizon
         `T` of the rule, if the log is only the beginning.
     level
         Of all intervals.
     particles
         Per cloud of an evaluation of a participant's choices; there are more where clouds differ.
-    seed, threads
+    seed
         The same seed gives the same answer, on any number of threads.
+    threads
+        By default one per core.
     check
         Whether to check the rule: would it, with the fitted population, have made these choices? True by default.
 

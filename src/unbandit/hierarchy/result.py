@@ -74,20 +74,26 @@ class Population(Finding):
     ----------
     rule
         The rule with what all participants have in common.
-    participants, rounds
-        Their names, and how many choices each made.
+    participants
+        Their names.
+    rounds
+        How many choices each participant made.
     parameters
         Those that differ between participants.
     level
         Of all intervals.
-    prior, noise, seed
-        What was assumed about every arm's mean and about rewards, and the seed.
+    prior, seed
+        As for `population`.
+    noise
+        What was assumed about rewards.
     rewards_known
         Whether the log has every reward, so that only the parameters had to be found.
     draws
         Draws of the population and of all participants, on the parameters' scales.
-    arms, pulls
-        The arms' names, and how often each participant chose each: (participants, arms).
+    arms
+        The arms' names.
+    pulls
+        How often each participant chose each arm: (participants, arms).
     means
         The arms' means, for each participant: (participants, arms, 3), the ends of an interval and the expectation
         between them; NaN where an arm was never chosen. The same for everybody, where they are shared.
@@ -95,8 +101,10 @@ class Population(Finding):
         That each arm is the best one of a participant: (participants, arms).
     check
         Whether the rule, with the population that was fitted, would have made this log.
-    warnings, notes
-        What may be wrong, and what is worth knowing.
+    warnings
+        What may be wrong.
+    notes
+        What is worth knowing.
     """
 
     rule: str

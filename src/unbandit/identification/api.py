@@ -107,14 +107,18 @@ def identify(
         between bars. A mapping from names to lists of rules gives grids of your choice.
     prior
         On every mean, as for `posterior`.
-    sigma, bernoulli
-        The rewards: their standard deviation (default 1, with a warning), or that they are 0 or 1.
+    sigma
+        Standard deviation of a reward; 1 by default, with a warning.
+    bernoulli
+        Whether rewards were 0 or 1; takes the place of sigma.
     horizon
         `T` of the demonstrator, if the log is only the beginning.
     particles
         Per cloud in the last heat; earlier heats have fewer.
-    seed, threads
+    seed
         The same seed gives the same answer, on any number of threads.
+    threads
+        By default one per core.
     progress
         Called with a line of text at each stage.
     demonstration

@@ -66,8 +66,10 @@ class Identification(Finding):
         The arm that is probably the best under each of the candidates whose values are averaged, if one is.
     surprises
         The rounds that it expected least, of those whose probability is known (see `Posterior.surprise`).
-    warnings, notes
-        What may be wrong, and what is worth knowing.
+    warnings
+        What may be wrong.
+    notes
+        What is worth knowing.
 
     Examples
     --------

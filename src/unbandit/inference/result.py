@@ -44,25 +44,35 @@ class Posterior(Finding):
 
     Attributes
     ----------
-    rule, prior, noise, horizon
-        The assumptions.
-    arms, pulls
-        The arms' names, and how often each was pulled.
+    rule, prior, horizon
+        As for `posterior`.
+    noise
+        What was assumed about rewards.
+    arms
+        The arms' names.
+    pulls
+        How often each arm was pulled.
     means
         Draws of every mean: (clouds, draws, arms). Clouds of particles are independent of each other, so they can be
         read as Markov chains.
-    log_evidence, log_evidence_error
-        Natural logarithm of the record's probability under the rule and the prior, and its Monte-Carlo standard error.
+    log_evidence
+        Natural logarithm of the record's probability under the rule and the prior.
+    log_evidence_error
+        Its Monte-Carlo standard error.
     evidences
         The log evidence by each cloud.
-    effective_size, particles
-        The smallest effective sample size that any cloud fell to before it was resampled, and the size of a cloud.
+    effective_size
+        The smallest effective sample size that any cloud fell to before it was resampled.
+    particles
+        The size of a cloud.
     judged
         How to compute `surprise`, which may take another filter; so that is done when it is first read.
-    path_rounds, path
-        At some rounds of the first demonstration, and given it alone, the hidden sample mean of each arm: (rounds,
-        arms, 3), the ends of a 95% band and the median between them; NaN before an arm's first pull. Empty where values
-        are averaged over several rules or sets of parameters (`identify`); numbers of single clouds are NaN there.
+    path_rounds
+        The rounds of the first demonstration for which `path` has numbers.
+    path
+        Given the first demonstration alone, the hidden sample mean of each arm then: (rounds, arms, 3), the ends of a
+        95% band and the median between them; NaN before an arm's first pull. Empty where values are averaged over
+        several rules or sets of parameters (`identify`); numbers of single clouds are NaN there.
     warnings
         What may be wrong.
     check
@@ -290,9 +300,11 @@ class Posterior(Finding):
         kind
             `paths`: the hidden sample mean of every arm with its 95% band; or `densities` (`plots.densities`). By
             default paths where there are any.
-        gaps, truth
-            Of the densities: whether of gaps or of means, and the true means where they are known. Where gaps are
-            drawn, they are turned into gaps to the best of them.
+        gaps
+            Whether densities are of gaps rather than of means.
+        truth
+            The true means, where they are known, to mark among densities; as gaps to the best of them where gaps are
+            drawn.
         ax
             Axes to draw into, which are then returned; default a new figure, which is returned.
         """

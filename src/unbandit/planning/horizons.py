@@ -66,8 +66,12 @@ def plan(
         `d`, in the unit of the rewards.
     level
         Of the intervals.
-    longest, points, runs
-        The longest horizon that is simulated, the number of horizons, and runs per horizon.
+    longest
+        The longest horizon that is simulated.
+    points
+        The number of horizons that are simulated.
+    runs
+        Simulated runs per horizon.
     seed
         The same seed gives the same numbers, on any number of threads.
     progress
@@ -320,8 +324,10 @@ def leak(
         What the rule faces, or a data set by name.
     rule
         The rule, or its text.
-    horizon, runs
-        `T`, and the number of runs simulated.
+    horizon
+        `T`, the rounds of each run.
+    runs
+        The number of runs that are simulated.
     seed
         The same seed gives the same numbers, on any number of threads.
 

@@ -72,10 +72,10 @@ class Plan(Finding):
 
     Attributes
     ----------
-    instance, rule, best
-        The instance and the rule, and the best arm.
-    within, level, runs, seed
-        As given.
+    best
+        The best arm of the instance.
+    instance, rule, within, level, runs, seed
+        As given to `plan`.
     arms
         Of the instance.
     needs
@@ -214,11 +214,13 @@ class Leak(Finding):
     Attributes
     ----------
     instance, rule, horizon, runs, seed
-        What was simulated.
+        As given to `leak`.
     reveals
         What the rule's actions reveal: `values`, only the `best` arm, or `nothing`.
-    found, found_error
-        How often the record shows the best arm, with its Monte-Carlo error; None where a rule reveals nothing.
+    found
+        How often the record shows the best arm; None where a rule reveals nothing.
+    found_error
+        Its Monte-Carlo error.
     arms
         One row per arm.
     """

@@ -107,8 +107,10 @@ class Study(StudyGrid):
         ------
         ClusterError
             If the head cannot be reached or is lost; finished parts are kept, and the same call resumes.
-        OutputError, ResumeError
-            If the folder cannot be written, or belongs to another study.
+        OutputError
+            If the folder cannot be written.
+        ResumeError
+            If the folder belongs to another study.
 
         Examples
         --------
