@@ -84,6 +84,15 @@ def share(value: float | None, digits: int = 10, missing: str = "-") -> str:
     return missing if value is None or math.isnan(value) else f"{float(f'{value * 100:.{digits}g}'):.{digits + 1}g}%"
 
 
+def column_share(value: float) -> str:
+    """Write a share as a percentage among others of its column: all have one decimal.
+
+    >>> column_share(0.125), column_share(0.0), column_share(0.0001)
+    ('12.5%', '0.0%', '<0.1%')
+    """
+    return "<0.1%" if 0 < value < 0.0005 else f"{value * 100:.1f}%"
+
+
 def probability(value: float) -> str:
     """Write a probability to three decimals, never as certain."""
     if value < 0.0005:

@@ -101,6 +101,7 @@ COMPLETED = {
     "--rule ucb:al": {"ucb:alpha="},
     "--rule ucb:alpha=0.5,s": {"ucb:alpha=0.5,scale=", "ucb:alpha=0.5,sigma="},
     "--rule eg": {"egreedy"},
+    "--rule q": {"q-learning"},
     "--rule q-learning:r": {"q-learning:rate="},
     "--rule nobody:al": set(),
     "--columns arm=c": {"arm=choice"},

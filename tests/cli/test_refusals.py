@@ -58,6 +58,8 @@ def lines(*rows):
         (["--rule", "ucb", "--columns", "arm"], "--columns: expected key=value"),
         (["--rule", "ucb", "--columns", "week=round"], "columns: expected a role among arm"),
         (["--rule", "ucb", "--horizon", "0"], "horizon: expected a whole number"),
+        (["--rule", "ucb", "--horizon", "many"], '--horizon: expected a whole number; got "many".'),
+        (["--rule", "ucb", "--horizon", "10,000"], 'got "10,000". Write 10000, without separators.'),
         (["--rule", "ucb", "--horizon", "1" + "0" * 400], "horizon: expected a whole number"),
         (["--rule", "ucb", "--method", "naive", "--constant", "-1"], "constant: expected a positive number"),
         (["--rule", "ucb", "-o", "answer.xlsx"], 'got "answer.xlsx"'),

@@ -36,7 +36,7 @@ def within(value, low, high):
 )  # fmt: skip
 def test_a_limit_decides_by_the_whole_interval(decide, limit, verdict):
     assert decide(NARROW, limit)[0] == verdict
-    assert decide(WIDE, limit) == (UNTESTED, "the interval reaches both sides: more runs would tell")
+    assert decide(WIDE, limit) == (UNTESTED, "the interval reaches both sides: more runs are needed")
 
 
 @pytest.mark.parametrize(

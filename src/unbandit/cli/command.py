@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "What you know": (
         "rule", "means", "theta", "sigma", "bernoulli", "best-mean", "anchor", "horizon", "within", "runs", "scale",
         "prior", "starting-pulls", "kept", "availability", "pool", "demonstration", "candidates", "values", "longest",
-        "points",
+        "points", "full", "beyond", "list",
     ),
     "Input": (
         "columns", "arms", "sheet", "no-header", "blank", "duplicates", "contexts", "features", "predict", "population",
@@ -31,11 +31,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Method": (
         "method", "level", "pair", "by", "windows", "sensitivity", "no-check", "strict", "reference", "constant",
-        "resamples", "particles", "draws", "draw", "seed", "executor", "address", "wait", "threads", "device",
+        "resamples", "particles", "clouds", "draws", "draw", "seed", "executor", "address", "wait", "threads", "device",
     ),
     "Output": (
-        "output", "folder", "json", "counts", "pdf", "paper", "title", "author", "date", "unit", "names", "short",
-        "truth", "quiet", "verbose", "help",
+        "output", "folder", "keep", "json", "counts", "pdf", "paper", "title", "author", "date", "unit", "names",
+        "short", "truth", "quiet", "verbose", "help",
     ),
     "Following": ("follow", "every", "snapshot", "until-idle"),
 }  # fmt: skip
@@ -155,13 +155,15 @@ class GroupedCommand(TyperCommand):
                 text = f"expected once; got {len(places)} times."
                 remedy = "Give all of it in one, separated by commas." if parameter.name == "columns" else None
                 raise errors.ParameterError(text, parameter=parameter.name, count=len(places), remedy=remedy)
-            is_number = _type_name(parameter) == "int" or str(parameter.metavar).startswith("N|")
-            for at in places if is_number else ():
+            whole = _type_name(parameter) == "int"
+            for at in places if whole or str(parameter.metavar).startswith("N|") else ():
                 name, equals, value = args[at].partition("=")
                 if equals:
                     args[at] = f"{name}={_in_full(value)}"
                 elif at + 1 < len(args):
-                    args[at + 1] = _in_full(args[at + 1])
+                    args[at + 1] = value = _in_full(args[at + 1])
+                if whole and value and not value.startswith("--"):
+                    _check_whole(str(parameter.name), _in_full(value))
         try:
             rest = super().parse_args(ctx, args)
         except UsageError as error:
@@ -296,6 +298,18 @@ def _type_name(parameter: Any) -> str:
     if hasattr(parameter, "bare_type"):
         return str(parameter.bare_type())
     return {"integer": "int", "text": "str"}.get(parameter.type.name, str(parameter.type.name))
+
+
+def _check_whole(name: str, text: str) -> None:
+    """Refuse what is no whole number in words that say what was given."""
+    with suppress(ValueError):
+        int(text)
+        return
+    digits = re.sub(r"[,.' ]", "", text)
+    remedy = f"Write {digits}, without separators." if digits.isdecimal() and re.search(r"[,' ]", text) else None
+    raise errors.ParameterError(
+        f'expected a whole number; got "{printable(text)}".', parameter=name, value=text, remedy=remedy
+    )
 
 
 def _in_full(text: str) -> str:

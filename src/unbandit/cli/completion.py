@@ -65,7 +65,8 @@ def rules(incomplete: str) -> list[str]:
         name, colon, rest = incomplete.partition(":")
         if not colon:
             known = all_rules() | linear_rules()
-            return _matching(known, incomplete) or _matching(aliases_of(known), incomplete)
+            shown = [*known, "q-learning"]  # as people call learning-softmax
+            return _matching(shown, incomplete) or _matching(aliases_of(known), incomplete)
         kind = type(parse_rule(name))
         fields = {key: kind.model_fields[key] for key in signature(kind).parameters}  # its own ones first
         before, _, last = rest.rpartition(",")

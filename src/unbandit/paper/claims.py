@@ -31,9 +31,9 @@ Decision: TypeAlias = tuple[str, str]  # a verdict, and the reason for it
 Replicates = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-OPEN = "the interval reaches both sides: more runs would tell"
+OPEN = "the interval reaches both sides: more runs are needed"
 NOTHING = "there is nothing to measure: too few runs gave an estimate"
-SAME = "all groups of runs gave the same, which leaves its error unknown: more runs would tell"
+SAME = "all groups of runs gave the same, which leaves its error unknown: more runs are needed"
 
 FEWEST_HORIZONS = 3  # horizons that a statistic over them needs
 

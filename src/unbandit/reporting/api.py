@@ -19,7 +19,7 @@ from unbandit.estimators.arguments import as_log, one_demonstration, shows_part,
 from unbandit.estimators.stretches import check_stretches, stretches, with_stretches
 from unbandit.estimators.variants import sensitivity as nearby
 from unbandit.estimators.variants import sensitivity_rows
-from unbandit.formatting import counted, interval, share, shown
+from unbandit.formatting import column_share, counted, interval, share, shown
 from unbandit.log import ActionLog
 from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
@@ -92,8 +92,10 @@ def report(
     unit
         In which unit values are shown, and by what they are multiplied: `"cycles=1208"`, or a name and a number. What
         is given (`truth`, `best_mean`, `anchor`, `sigma`) stays in the units of the rewards.
-    title, author, date
-        What stands above the report; default a title from the name of the log.
+    title
+        What stands above the report; by default made from the name of the log.
+    author, date
+        Shown below the title; by default left out.
     short
         Whether to leave out everything that does not fit one page of A4 or Letter paper: most figures, arms beyond
         ten, single demonstrations of several, explanations and the glossary.
@@ -293,9 +295,9 @@ def together(answer: Estimate, quantity: Quantity, most: int) -> dict[str, Any]:
         said = "the same" if low == high else interval(low, high, write) if known[at] else "–"
         numbers = [write(middle[at]) or "–", said] if of_values else []
         verdicts = [f"{count[at]:,}" for count in counts.values()]
-        rows.append([shown(answer.arms[at]), f"{times[at]:,}", share(times[at] / total, 3), *numbers, *verdicts])
+        rows.append([shown(answer.arms[at]), f"{times[at]:,}", column_share(times[at] / total), *numbers, *verdicts])
     if left := int((~is_settled).sum()):
-        rows.append(["(open)", f"{left:,}", share(left / total, 3)] + [""] * (len(headings) - 3))
+        rows.append(["(open)", f"{left:,}", column_share(left / total)] + [""] * (len(headings) - 3))
     fewer = f"; {most:,} of {len(answer.arms):,} arms" if len(answer.arms) > most else ""
     caption = f"How often each arm is the best, and its {quantity} in the demonstrations that give one{fewer}"
     return {"caption": caption, "headings": headings, "rows": rows, "reach": ends_name, "demonstrations": total}

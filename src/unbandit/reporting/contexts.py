@@ -101,7 +101,7 @@ def context_sentence(answer: ContextEstimate) -> str:
     total = counted(len(found.names), "coefficient")
     many = len(answer.posteriors)
     opening, ending = (
-        (f"In the first of {many:,} demonstrations, the", " Each is a learner of its own.") if many > 1 else ("The", "")
+        (f"In the first of {many:,} demonstrations, the", " Each is read by itself.") if many > 1 else ("The", "")
     )
     return (
         f"{opening} choices show {known:,} of {total}; their direction is known to {degrees(found.angle)} "

@@ -20,6 +20,7 @@ from unbandit.formatting import (
     Unit,
     by_reason,
     capitalise,
+    column_share,
     counted,
     joined,
     number,
@@ -289,7 +290,7 @@ def _choices(record: ActionLog, most: int) -> tuple[list[str], list[list[str]], 
     pulls = record.pulls.sum(axis=0)
     order = np.argsort(-pulls, kind="stable")
     total = max(int(pulls.sum()), 1)
-    columns = [[shown(record.arms[at]), f"{pulls[at]:,}", share(pulls[at] / total, 3)] for at in order[:most]]
+    columns = [[shown(record.arms[at]), f"{pulls[at]:,}", column_share(pulls[at] / total)] for at in order[:most]]
     headings = ["arm", "chosen", "share"]
     if record.ordered:
         headings.append("last tenth")
@@ -298,7 +299,7 @@ def _choices(record: ActionLog, most: int) -> tuple[list[str], list[list[str]], 
             codes = record.demonstration(which)
             last += np.bincount(codes[-max(codes.size // 10, 1) :], minlength=len(record.arms))
         for at, row in zip(order, columns, strict=False):
-            row.append(share(last[at] / max(int(last.sum()), 1), 3))
+            row.append(column_share(last[at] / max(int(last.sum()), 1)))
     return headings, columns, max(len(order) - most, 0)
 
 

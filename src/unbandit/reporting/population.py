@@ -16,7 +16,18 @@ from unbandit.demonstrators import Demonstrator
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Audience, Notice, python_option
 from unbandit.estimators.arguments import as_log
-from unbandit.formatting import Unit, counted, fixed, interval, joined, number, share, short_numbers, shown
+from unbandit.formatting import (
+    Unit,
+    column_share,
+    counted,
+    fixed,
+    interval,
+    joined,
+    number,
+    share,
+    short_numbers,
+    shown,
+)  # fmt: skip
 from unbandit.hierarchy import Population, population
 from unbandit.hierarchy.likelihood import rule_of_people
 from unbandit.instance import Bernoulli
@@ -152,7 +163,8 @@ def _arm_rows(found: Population, factor: float) -> list[dict[str, str]]:
         ends = "–" if mean is None else interval(row[lowest], row[highest], write)
         rows.append(
             {
-                "arm": shown(row["arm"]), "pulls": f"{row['pulls']:,}", "best": "–" if best is None else share(best, 2),
+                "arm": shown(row["arm"]), "pulls": f"{row['pulls']:,}",
+                "best": "–" if best is None else column_share(best),
                 "mean": "–" if mean is None else write(mean), "ends": ends,
             }
         )  # fmt: skip

@@ -122,7 +122,7 @@ def _how_far(answer: Estimate, clear: Sequence[ArmEstimate], quantity: Quantity,
     if quantity == "ratio":
         unit = next((notice.arm for notice in answer.notes if notice.code == "reference"), None)
         if len(clear) == 1:
-            return f"how far {quoted(last.arm)} is behind cannot be told"
+            return f"how far {quoted(last.arm)} is behind is not known"
         if unit is None or last.arm == unit:
             return "how far the others are behind is known in proportion only"
         times = number(last.ratio or 0.0, 3)

@@ -5,9 +5,9 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from unbandit import checks, datasets
 from unbandit.demonstrators import parse_rule
@@ -22,6 +22,14 @@ Entry = TypeVar("Entry")
 Built = TypeVar("Built")
 
 
+def _whole(value: Any) -> Any:
+    """Take 1e4, which TOML reads as a real number, as a whole number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+
+
 class StudyTable(BaseModel):
     """Keys of the whole file; the descriptions complete the sentence "expected ..."."""
 
@@ -29,9 +37,9 @@ class StudyTable(BaseModel):
 
     instances: list[Any] = Field(min_length=1, description="a list of data sets, or tables under [[instances]]")
     rules: list[str] = Field(description='a list of rules, as in rules = ["ucb:alpha=0.25", "sae"]')
-    horizons: list[int] = Field(description="a list of whole numbers, or {from = 500, to = 5000, points = 10}")
-    runs: int = Field(description="a whole number, as in runs = 100")
-    seed: int = Field(1, description="a whole number, as in seed = 1")
+    horizons: list[Whole] = Field(description="a list of whole numbers, or {from = 500, to = 5000, points = 10}")
+    runs: Whole = Field(description="a whole number, as in runs = 100")
+    seed: Whole = Field(1, description="a whole number, as in seed = 1")
     estimators: list[str] = Field(["bracket"], description='a list of names, as in estimators = ["bracket"]')
     level: float = Field(0.95, description="a number between 0 and 1, as in level = 0.95")
 
@@ -41,9 +49,9 @@ class HorizonTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    start: int = Field(alias="from", description="a whole number, as in from = 500")
-    stop: int = Field(alias="to", description="a whole number, as in to = 5000")
-    points: int = Field(description="a whole number, as in points = 10")
+    start: Whole = Field(alias="from", description="a whole number, as in from = 500")
+    stop: Whole = Field(alias="to", description="a whole number, as in to = 5000")
+    points: Whole = Field(description="a whole number, as in points = 10")
     spacing: Literal["log", "linear"] = Field("log", description='"log" or "linear"')
 
 

@@ -76,7 +76,7 @@ def test_a_record_that_ends_early_is_not_said_to_be_of_another_rule():
 def test_of_two_arms_there_is_no_proportion():
     two = ub.ActionLog.from_actions("AB" + "AAAB" * 20 + "A" * 118)
     report = ub.report(two, "ucb", scale="unknown")
-    assert report.sentence == 'Of the 2 arms "A" is the better one; how far "B" is behind cannot be told.'
+    assert report.sentence == 'Of the 2 arms "A" is the better one; how far "B" is behind is not known.'
     assert "there is no other gap to hold it against" in report.main
 
 

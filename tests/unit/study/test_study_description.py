@@ -23,6 +23,10 @@ def read(tmp_path):
     return reading
 
 
+def test_1e2_is_a_whole_number(read):
+    assert read(HEAD.replace("[500, 1000]", "[5e2, 1e3]").replace("100", "1e2") + TWO) == read(HEAD + TWO)
+
+
 def test_everything_that_may_stand_there(read):
     study = read(
         """
@@ -109,7 +113,7 @@ def test_runs_and_seed_can_be_given_beside_the_file(read):
         ("instances = []\n" + HEAD, "instances: expected a list of data sets, or tables under [[instances]]; got []."),
         (HEAD.replace("runs = 100", "") + TWO, "runs: expected a whole number, as in runs = 100; there is no such key"),
         (HEAD.replace("= 100", "= 1") + TWO, "runs: expected a whole number from 2 to 2^32 - 1; got 1"),
-        (HEAD.replace("= 100", "= 1e2") + TWO, "runs: expected a whole number, as in runs = 100; got 100.0."),
+        (HEAD.replace("= 100", "= 100.5") + TWO, "runs: expected a whole number, as in runs = 100; got 100.5."),
         (HEAD.replace("= 100", '= "many"') + TWO, "runs: expected a whole number, as in runs = 100; got 'many'."),
         (HEAD.replace("= 100", "= true") + TWO, "runs: expected a whole number, as in runs = 100; got True."),
         ("run = 1\n" + HEAD + TWO, 'expected keys among instances, rules, horizons, runs, seed, estimators, level; got '
@@ -177,7 +181,7 @@ def test_what_is_said_about_what_may_not(read, tmp_path, text, said):
     ("text", "place", "key", "value"),
     [
         (HEAD.replace("= 100", "= 1") + TWO, None, "runs", 1),
-        (HEAD.replace("= 100", "= 1e2") + TWO, None, "runs", 100.0),
+        (HEAD.replace("= 100", "= 100.5") + TWO, None, "runs", 100.5),
         (HEAD + TWO + "arms = 3\n", "instance 1", "arms", 3),
         (HEAD + TWO + '[[instances]]\ndataset = "two"\n', "instance 2", "dataset", "two"),
         (HEAD + '[[instances]]\ndataset = "shrinking-gap"\n', "instance 1", "beta", None),
