@@ -9,9 +9,11 @@ them alike. All other rows, and small files, are read by `csv` itself, which als
 
 import csv
 import io
+import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,6 +23,7 @@ import polars as pl
 from unbandit.errors import LogError
 from unbandit.formatting import counted
 from unbandit.log.jsonlines import BLOCK_OF_LINES, Row, is_json_lines, json_cells, json_names, json_rows
+from unbandit.log.labels import Integers
 
 BLOCK = 1 << 24  # bytes that are read at once
 
@@ -107,6 +110,14 @@ class TextBlock:
             columns = [column.str.replace_all("\n", "\r", literal=True) for column in columns]
         return [columns[wanted.index(at)] for at in positions]
 
+    def filled(self, columns: Sequence[pl.Series]) -> Integers | None:
+        """Return which rows are not blank in every column of several, given some columns; None if that is every one."""
+        width = len(self._header.names)
+        if width < 2 or not _blank_in_all(columns).any():
+            return None
+        blank = _blank_in_all(self.cells(range(width)))
+        return (~blank).arg_true().to_numpy().astype(np.int64) if blank.any() else None
+
     def late(self) -> dict[str, int]:
         """Return what no row before had, with the row (from 1, in this block) that has it first; see `JsonBlock`."""
         return {}
@@ -154,6 +165,10 @@ class JsonBlock(TextBlock):
 
         names = [self._header.names[at] for at in positions]
         return [pl.Series(name, json_cells(self._objects, name, refuse), pl.String) for name in names]
+
+    def filled(self, columns: Sequence[pl.Series]) -> Integers | None:
+        """Return that no object is left out."""
+        return None
 
     def late(self) -> dict[str, int]:
         """Return members that are no columns, since the beginning of the file lacks them, with their first rows."""
@@ -328,6 +343,11 @@ def text_blocks(
             raise endless_row(path, before)
 
 
+def _blank_in_all(columns: Sequence[pl.Series]) -> pl.Series:
+    """Return which rows are blank in all columns."""
+    return reduce(operator.and_, (column.is_null() for column in columns))
+
+
 def endless_row(path: str, before: Before, most: int = _LONGEST_ROW) -> LogError:
     """Return the error for a row, or a header, that has not ended within `most` bytes."""
     text = f"expected rows of less than {most:,} bytes; got one that has not ended by then."
@@ -345,7 +365,8 @@ def first_cells(data: bytes, header: Header, positions: Sequence[int], count: in
     usual = data.replace(b"\r", b"\n") if header.old else data
     records = list[list[str]]()
     with suppress(_BrokenRow, UnicodeDecodeError):
-        records.extend(record for *_, record in islice(_records(usual[len(header.text) :], header.separator), count))
+        read = (record for *_, record in _records(usual[len(header.text) :], header.separator))
+        records.extend(islice((record for record in read if any(record) or len(header.names) < 2), count))
     cells = [[record[at] if at < len(record) else None for record in records] for at in positions]
     return [pl.Series(header.names[at], column, pl.String) for at, column in zip(positions, cells, strict=True)]
 

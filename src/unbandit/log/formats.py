@@ -8,15 +8,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import polars as pl
 
 from unbandit.errors import LogError, Notice, ParameterError, UnbanditError, first_line, option
 from unbandit.formatting import label
-from unbandit.log.csv import BLOCK, POLARS_ERRORS, Header, first_cells, read_header, text_blocks
-from unbandit.log.labels import is_number, listed
+from unbandit.log.csv import BLOCK, POLARS_ERRORS, Header, TextBlock, first_cells, read_header, text_blocks
+from unbandit.log.labels import Integers, is_number, listed
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
 from unbandit.log.sources import (
     BROKEN_GZIP,
@@ -27,6 +29,7 @@ from unbandit.log.sources import (
     Layout,
     Paths,
     Source,
+    blank_rows_notice,
     files_of,
     unreadable,
 )
@@ -172,6 +175,7 @@ class TextSource(Source):
     ) -> None:
         self._content, self.path, self._path, self._has_names = content, path, path, layout.header
         self._latin = ""  # a word with a letter beyond ASCII, where the file is no UTF-8
+        self._blank = 0  # rows left out so far, as all their cells are blank
         self._header = self._read_header()[0]
         if not (layout.header or self._header.separator):
             raise _no_header("JSON lines, whose objects name their members")
@@ -184,7 +188,8 @@ class TextSource(Source):
     @property
     def notices(self) -> tuple[Notice, ...]:
         """Say which separator, encoding and names of columns were taken, where that is not the usual."""
-        return layout_notices(self._header, has_names=self._has_names, latin=self._latin)
+        notices = layout_notices(self._header, has_names=self._has_names, latin=self._latin)
+        return notices + blank_rows_notice(self._blank)
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
         """Return the first rows of columns; a missing cell is blank."""
@@ -193,10 +198,16 @@ class TextSource(Source):
 
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         positions = [self._header.names.index(name) for name in names]
-        chunks = self._chunks(BLOCK if rows >= ROWS else 8 * rows)
+        chunks, self._blank = self._chunks(BLOCK if rows >= ROWS else 8 * rows), 0
         for block, columns in text_blocks(chunks, self._header, self._path, positions):
-            cells = dict(zip(names, columns, strict=True))
-            yield Batch(cells, self._path, block.rows_before, block.line, block.late())
+            cells, line, begins = dict(zip(names, columns, strict=True)), block.line, block.rows_before - self._blank
+            kept = block.filled(columns)
+            if kept is not None:
+                cells = {name: column[kept] for name, column in cells.items()}
+                self._blank += block.rows - kept.size
+            if self._blank:
+                line = partial(_line_of, block, np.arange(block.rows) if kept is None else kept, begins)
+            yield Batch(cells, self._path, begins, line, block.late())
 
     def _chunks(self, size: int) -> Iterator[tuple[bytes, bool]]:
         """Yield the bytes of the file in UTF-8, decompressed, and whether they are the last."""
@@ -238,6 +249,11 @@ class TextSource(Source):
         with self._content.open("rb") as file:
             packed = file.read(2) == GZIP
         return gzip.open(self._content, "rb") if packed else self._content.open("rb")  # type: ignore[return-value]
+
+
+def _line_of(block: TextBlock, kept: Integers, begins: int, row: int) -> int:
+    """Return the line of a row among those that are not blank, of which `begins` come before the block."""
+    return block.line(int(kept[row - 1 - begins]) + 1 + block.rows_before)
 
 
 def _begins_as_utf8(data: bytes) -> bool:

@@ -116,6 +116,15 @@ class Reader:
             codes[rows] = self.arms.code(batch.refuse, column.filter(pl.Series(~blank)), rows)
         return codes
 
+    def empty(self, batch: Batch) -> pl.Series:
+        """Return which rows have no choice, no round and no reward, unless all of them are such."""
+        roles = [role for role in ("round", "reward") if role in self.name]
+        cells = [batch.columns[self.name[role]] for role in roles]
+        blank = pl.Series(self.arms.blank_cells(batch.columns[self.name["arm"]]))
+        for column in cells:
+            blank &= column.is_null()
+        return blank & (not blank.all())
+
     def _runs(self, batch: Batch) -> tuple[Integers, Codes]:
         """Find where another demonstration begins, and which; as a rule only these rows need to be looked up."""
         column = batch.columns[self.name["demonstration"]]
@@ -247,7 +256,8 @@ class Collection:
     `numbers` are the rounds or their times, or in a table of counts the pulls, batch by batch; empty where there are
     none; `rounds` is the column of rounds, if any. Rounds are in order if they count up from 0 or 1 within each
     demonstration, provided that the rows of each are contiguous. Columns in `also` are read beside those of the reader.
-    `is_cut` says whether rows beyond about `most` were left unread.
+    `is_cut` says whether rows beyond about `most` were left unread, `unnumbered` how many were skipped that have no
+    choice and no round.
     """
 
     def __init__(
@@ -263,11 +273,14 @@ class Collection:
             self.rewards = RewardColumn(names["reward"], named="reward" in reader.named)
         self._source, self._batches, self._begins, total = sources[0], list[Batch](), list[int](), 0
         parts, self.numbers, self.is_in_order = list[Rows](), list[Integers](), True
-        firsts, self.is_cut = list[Integers](), False
+        firsts, self.is_cut, self.unnumbered = list[Integers](), False, 0
         for batch in batches_of(sources, [*reader.columns(), *(column.name for column in also)], rows):
             self.is_cut = most is not None and total >= most
             if self.is_cut:
                 break
+            if reader.blank is not None and role == "round" and (empty := reader.empty(batch)).any():
+                self.unnumbered += int(empty.sum())
+                batch = batch.without(empty)
             parts.append(reader.read(batch))
             if self.rewards is not None:
                 self.rewards.read(batch.refuse, batch.columns[self.rewards.name])

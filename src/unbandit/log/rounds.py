@@ -94,10 +94,10 @@ def collect_part(
     if places is not None:
         codes = moved(codes, places)
         rewards = None if rewards is None else moved(rewards, places)
-    if table.blank is not None and table.blank.any():
+    if table.blank is not None and (table.blank.any() or table.unnumbered):
         kept = ~(table.blank if places is None else moved(table.blank, places))
         codes, rewards, numbers, offsets = _without_blank(table, kept, codes, rewards, numbers, offsets, demonstrations)
-        notices += (_skipped(int(kept.size - offsets[-1])),)
+        notices += (_skipped(int(kept.size - offsets[-1]) + table.unnumbered),)
         times = None if times is None else times._replace(times=times.times[kept])
     arm_names, codes = in_order(reader.arms, codes, table.refuse)
     is_numbered = table.rounds is not None and not table.rounds.form and numbers is None

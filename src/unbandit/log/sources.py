@@ -8,7 +8,7 @@ import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -157,11 +157,17 @@ class Batch:
     rows_before: int = 0  # how many rows of the file come before these
     line: Callable[[int], int] | None = None  # returns the line of a text file in which a row of the file begins
     late: Mapping[str, int] = field(default_factory=dict)  # members that are no columns, as they come late: their rows
+    kept: Sequence[int] | None = None  # which rows are left, where some were left out
+
+    def without(self, rows: pl.Series) -> "Batch":
+        """Return the batch without some rows."""
+        columns = {name: column.filter(~rows) for name, column in self.columns.items()}
+        return replace(self, columns=columns, kept=(~rows).arg_true().to_list())
 
     def refuse(self, text: str, *, row: int | None = None, **data: Any) -> LogError:
         """Return the error that names the file and the row in it, given a row of the batch (from 1)."""
         if row is not None:
-            row += self.rows_before
+            row = self.rows_before + (row if self.kept is None else int(self.kept[row - 1]) + 1)
             data["line"] = None if self.line is None else self.line(row)
         return LogError(text, path=self.path, row=row, **data)
 
@@ -250,6 +256,12 @@ def _refuse_contradiction(batch: Batch, key: str, value: str) -> None:
 def source_notices(sources: Sequence[Source]) -> tuple[Notice, ...]:
     """Return what the user should know about how files are laid out, once they were read; each once."""
     return tuple(dict.fromkeys(notice for source in sources for notice in source.notices))
+
+
+def blank_rows_notice(count: int) -> tuple[Notice, ...]:
+    """Say that rows were left out whose cells are all blank."""
+    rows = "1 row has blank cells alone and is" if count == 1 else f"{count:,} rows have blank cells alone and are"
+    return (Notice("reading", f"{rows} left out: no round.", count=count),) if count else ()
 
 
 def check_columns(source: Source, kinds: Mapping[str, str], where: str) -> None:

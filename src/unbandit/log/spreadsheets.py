@@ -12,7 +12,7 @@ import polars as pl
 from unbandit.errors import LogError, Notice, ParameterError, first_line, option
 from unbandit.formatting import counted
 from unbandit.log.labels import listed
-from unbandit.log.sources import USUAL, Batch, Layout, Source
+from unbandit.log.sources import USUAL, Batch, Layout, Source, blank_rows_notice
 
 
 def sheet_names(data: bytes) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def sheet_names(data: bytes) -> tuple[str, ...]:
 class SpreadsheetSource(Source):
     """A sheet of a spreadsheet on disk or in memory: the first one, or the one that the layout names.
 
-    The first row that is not blank names the columns. Blank rows at the end are no rows.
+    The first row that is not blank names the columns. Blank rows are no rows.
     """
 
     def __init__(
@@ -66,11 +66,15 @@ class SpreadsheetSource(Source):
                 if len(self._sheets) > 1
                 else "Check that it was saved.",
             )
-        self._first = int(filled[0]) + layout.header  # the first row of data
+        rows = filled[layout.header :]
+        if frame.width < 2:  # where a blank cell may be a round without a choice
+            rows = pl.int_range(int(filled[0]) + layout.header, int(filled[-1]) + 1, eager=True)
+        self._rows = rows  # of data
         names = [name or "" for name in frame.row(int(filled[0]))]
         if not layout.header:
             names = ["arm"] if len(names) == 1 else [str(at) for at in range(1, len(names) + 1)]
-        self._columns = frame[self._first : int(filled[-1]) + 1].get_columns()
+        self._columns = frame[rows].get_columns()
+        self._blank = int(filled[-1] - filled[0]) + 1 - layout.header - len(rows)  # in mid-sheet, or below the header
         self._own, self.begins_with_names = names, layout.header
         self.set_columns(names, partition)
         self.empty = (
@@ -107,9 +111,9 @@ class SpreadsheetSource(Source):
             notices.append(Notice("layout", f"{text}({others}), read the file with {option('sheet', 'NAME')}."))
         if not self._layout.header:
             notices.append(Notice("layout", "the sheet is read without a header."))
-        return tuple(notices)
+        return (*notices, *blank_rows_notice(self._blank))
 
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         columns = {name: self._columns[self._own.index(name)] for name in names}
         if len(self._columns[0]):
-            yield Batch(columns, self.path, 0, lambda row: row + self._first)
+            yield Batch(columns, self.path, 0, lambda row: int(self._rows[row - 1]) + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from workbooks import xlsx
 
 import unbandit as ub
 from unbandit.errors import LogError, ParameterError, shell_option
@@ -107,3 +108,52 @@ def test_a_table_of_rounds_does_not_go_with_skipped_ones():
     with pytest.raises(ParameterError, match="counted without them") as refusal:
         ub.estimate(log, "ucb1", availability={log.arms[0]: (1, None)}, **given)
     assert refusal.value.parameter == "availability"
+
+
+def on_blank_rows(log):
+    return [(each.count, each.message) for each in log.reading if "blank cells alone" in each.message]
+
+
+@pytest.mark.parametrize("blank", [None, "skip"])
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_rows_that_are_blank_in_all_columns_are_no_rows(blank, separator):
+    text = "arm,round,note\n,,\nA,1,\n,,\n,,\nB,2,\nA,3,x\n,,\n".replace(",", separator)
+    log = ActionLog.from_bytes(text.encode(), blank=blank)
+    assert log.actions.tolist() == [0, 1, 0]
+    assert on_blank_rows(log) == [(4, "4 rows have blank cells alone and are left out: no round.")]
+    with pytest.raises(LogError, match=r'row 2 \(line 6\), column "round": expected a whole number for round; got "x"'):
+        ActionLog.from_bytes(text.replace("2", "x").encode(), blank=blank)
+
+
+def test_a_row_with_a_cell_that_is_not_read_is_a_round():
+    with pytest.raises(LogError, match="expected an arm; got a blank cell"):
+        ActionLog.from_bytes(b"arm,note\nA,\n,away\nB,\n")
+
+
+def test_blank_rows_are_left_out_of_large_files_too():
+    rows = ["A,1", "B,2", ",", "B,3"] * 60_000
+    log = ActionLog.from_bytes("\n".join(["arm,reward", *rows, ""]).encode())
+    assert log.pulls.tolist() == [[60_000, 120_000]]
+    assert on_blank_rows(log)[0][0] == 60_000
+    with pytest.raises(LogError, match=r"row 180001 \(line 240002\)"):
+        ActionLog.from_bytes("\n".join(["arm,reward", *rows, ",5", ""]).encode())
+
+
+def test_blank_rows_within_a_sheet_are_left_out():
+    rows = [["arm", "round"], [None, None], ["A", 1], ["B", 2], [None, None], ["B", 3]]
+    log = ActionLog.from_bytes(xlsx(log=rows))
+    assert log.actions.tolist() == [0, 1, 1]
+    assert on_blank_rows(log)[0][0] == 2
+    with pytest.raises(LogError, match=r"row 3 \(line 6\)"):
+        ActionLog.from_bytes(xlsx(log=[*rows[:-1], ["B", "x"]]))
+
+
+def test_the_round_of_a_skipped_row_may_be_blank():
+    log = ActionLog.from_bytes(b"round,arm,note\n1,A,\n,,away\n2,B,\n3,A,\n,NA,away\n", blank="skip")
+    assert log.actions.tolist() == [0, 1, 0]
+    (notice,) = [each for each in log.reading if each.code == "blank-choices"]
+    assert notice.count == 2
+    with pytest.raises(LogError, match=r"row 3 \(line 4\)"):
+        ActionLog.from_bytes(b"round,arm,note\n1,A,\n,,away\nx,B,\n3,A,\n", blank="skip")
+    with pytest.raises(LogError, match="expected a round; got a blank cell"):
+        ActionLog.from_bytes(b"round,arm,reward\n1,A,1\n,,1\n2,B,0\n", blank="skip")
