@@ -95,13 +95,14 @@ def alarms(text: str, arms: int, rounds: int, runs: range) -> int:
 
 
 def noticed(text: str, change: float, rounds: int, runs: range) -> tuple[int, int]:
-    """Return how many logs with drift were noticed, and of how many the right arm was named."""
+    """Return how many logs with drift were noticed, and of how many the right arm was named, alone or as one of two."""
     rule, seen, right = rule_of(text), 0, 0
     for seed in runs:
         log, arm = drifting(rule, change, rounds, seed)
         found = drift_in(log, rule, seed)
         if found is not None and found.drifted:
-            seen, right = seen + 1, right + (found.arm == arm)
+            named = (found.arm,) if found.decided else (found.shown_by, found.best)
+            seen, right = seen + 1, right + (arm in named)
     return seen, right
 
 

@@ -43,6 +43,7 @@ DOUBTS = frozenset(
     }
 )  # fmt: skip
 """Notices that put in doubt that the rule made the record at all."""
+PERHAPS, BY_STRETCH = "Perhaps arm", "to see the estimates stretch by stretch."
 UNRELIABLE = DOUBTS | {"drift"}
 """Notices with which answers are not to be relied on."""
 STANDS = "That does not lift the warning above, which is about something that simulations are not compared in."
@@ -231,18 +232,31 @@ def _drifted(drifts: Sequence[ArmDrift], simulations: int) -> list[Notice]:
     several = f"{len(found):,} of {number:,} demonstrations show drift. " if number > 1 else ""
     where = f" in demonstration {quoted(first.demonstration)}" if number > 1 else ""
     text = (
-        f"{several}Arm {quoted(first.arm)} drifted{where}: {first.said}. Without drift a gap moves so much in "
+        f"{several}{first.who}{where}: {first.said}. Without drift a gap moves so much in "
         f"{simulated(first.p_value, simulations)}. The estimates average over it: do not rely on them. "
         f"{_by_stretch(first, number)}"
     )
     which, count = (first.demonstration, len(found)) if number > 1 else (None, None)
-    return [Notice("drift", text, first.round + 1, first.arm, which, count)]
+    return [Notice("drift", text, first.round + 1, first.arm if first.decided else None, which, count)]
+
+
+def names_drift(notice: Notice, arm: str) -> bool:
+    """Return whether a warning of the check says that this arm drifted, or perhaps did."""
+    return notice.arm == arm if notice.code == "drift" else f"{PERHAPS} {quoted(arm)} drifted" in notice.text
+
+
+def without_drift(notice: Notice) -> Notice:
+    """Leave out what a warning says of perhaps drifting arms, where the estimates by stretch say it."""
+    before, found, after = notice.text.partition(f"{PERHAPS}")
+    if notice.code != "does-not-fit" or not found:
+        return notice
+    return replace(notice, text=before + after.partition(BY_STRETCH)[2].lstrip())
 
 
 def _by_stretch(drift: ArmDrift, demonstrations: int) -> str:
     """Say how to see the estimates by stretch, which are of one demonstration."""
     chosen = f" and {option('demonstration', drift.demonstration)}" if demonstrations > 1 else ""
-    return f"Add {option('windows', 4)}{chosen} to see the estimates stretch by stretch."
+    return f"Add {option('windows', 4)}{chosen} {BY_STRETCH}"
 
 
 def _misfit(
@@ -266,6 +280,7 @@ def _misfit(
     if moved:
         first = max(moved, key=lambda each: each.distance)
         where = f" in demonstration {quoted(first.demonstration)}" if len(drifts) > 1 else ""
-        parts.append(f"Perhaps arm {quoted(first.arm)} drifted{where}: {first.said}. {_by_stretch(first, len(drifts))}")
+        who = first.who.removeprefix("Arm")
+        parts.append(f"{PERHAPS}{who}{where}: {first.said}. {_by_stretch(first, len(drifts))}")
     parts.append(NEXT)
     return " ".join(filter(None, parts))

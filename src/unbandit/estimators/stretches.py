@@ -23,10 +23,11 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, as_record, is_thinned, known_mean, reward_noise, shows_part
+from unbandit.estimators.check import names_drift, without_drift
 from unbandit.estimators.procedures import Answer, Request, compare, quantile
 from unbandit.formatting import interval, number, quoted, simulated
 from unbandit.inference.check import AnsweredMeans
-from unbandit.inference.predictive import ALARM, best_moved
+from unbandit.inference.predictive import ALARM, shown_how, which_moved, who_drifted
 from unbandit.log import ActionLog
 from unbandit.log.partial import PartialLog
 from unbandit.log.tallies import Record
@@ -56,7 +57,7 @@ class Drift(NamedTuple):
     """
 
     arm: str
-    shown_by: str  # the arm whose gap moved: the same or, if most others moved alike, the one that did most
+    shown_by: str  # the arm whose gap moved: the same or, if others moved alike, the one that did most
     compared_with: str  # the best arm of the later stretch
     before: int  # position of the earlier stretch
     after: int  # and of the later one
@@ -64,6 +65,7 @@ class Drift(NamedTuple):
     limit_after: float  # and in the later one
     distance: float  # between the two limits, in standard deviations
     p_value: float  # of simulations without drift, the share that differ as much
+    decided: bool = True  # whether a third arm tells which of the two moved, `shown_by` or `compared_with`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,8 +74,10 @@ class Stretches(Finding):
 
     Attributes
     ----------
-    first, last
-        The first and last round of each stretch.
+    first
+        The first round of each stretch.
+    last
+        The last round of each stretch.
     columns
         The numbers, as arrays of (stretches, arms): the gaps of the rule's averages since the log began, at the last
         hesitation within each stretch.
@@ -93,7 +97,10 @@ class Stretches(Finding):
     furthest: Drift | None
 
     def __repr__(self) -> str:
-        found = f", drift of {quoted(self.furthest.arm)}" if self.furthest is not None and self.drifted else ""
+        found = ""
+        if self.furthest is not None and self.drifted:
+            arm, shown_by, other = self.furthest[:3]
+            found = f", drift of {quoted(arm) if self.furthest.decided else f'{quoted(shown_by)} to {quoted(other)}'}"
         return f"<Stretches: {self.first.size} of {self.last[-1]:,} rounds, {len(self.arms)} arms{found}>"
 
     @property
@@ -123,15 +130,14 @@ class Stretches(Finding):
             f"{self.last[at]:,}"
             for at, limit, is_least in ends
         )
-        who = (
-            "it" if found.arm == found.shown_by else f"most others moved alike against it, and {quoted(found.shown_by)}"
-        )
+        arm = found.arm if found.decided else None
         text = (
-            f"Arm {quoted(found.arm)} drifted: {who} was {said}, {found.distance:.1f} standard deviations apart. "
+            f"{who_drifted(arm, found.shown_by, found.compared_with)}: {shown_how(arm, found.shown_by)} was {said}, "
+            f"{found.distance:.1f} standard deviations apart. "
             f"Without drift stretches differ so much in {simulated(found.p_value, SIMULATIONS)}. The estimates of the "
             "whole log average over it: do not rely on them."
         )
-        return (Notice("drift", text, round=int(self.first[found.after]), arm=found.arm),)
+        return (Notice("drift", text, round=int(self.first[found.after]), arm=arm),)
 
     @property
     def notes(self) -> tuple[Notice, ...]:
@@ -197,7 +203,9 @@ def stretches(
 
     Parameters
     ----------
-    log, rule
+    log
+        As for `estimate`.
+    rule
         As for `estimate`; an index rule, which returns to every arm.
     windows
         How many stretches, of equal length.
@@ -235,8 +243,17 @@ def stretches(
 
 
 def with_stretches(answer: Estimate, found: Stretches) -> Estimate:
-    """Return an answer with the notices of its stretches; where both warn of drift, theirs alone."""
-    own = (each for each in answer.warnings if not (found.drifted and each.code == "drift"))
+    """Return an answer with the notices of its stretches; where both tell of drift, one of the two.
+
+    That is what the stretches say, unless they name two arms and the check says of one of them that it drifted.
+    """
+    if not found.drifted or found.furthest is None:
+        return replace(answer, notes=(*answer.notes, *found.notes))
+    drift = found.furthest
+    by_check = next((arm for arm in drift[1:3] if any(names_drift(each, arm) for each in answer.warnings)), None)
+    if not drift.decided and by_check is not None:
+        found = replace(found, furthest=drift._replace(arm=by_check, decided=True))
+    own = (without_drift(each) for each in answer.warnings if each.code != "drift")
     return replace(answer, warnings=(*found.notices, *own), notes=(*answer.notes, *found.notes))
 
 
@@ -334,7 +351,7 @@ def _furthest(
     anchor = known_mean(options.get("best_mean"), options.get("anchor"), whole.arms)
     request = Request(whole, rule, "bracket", np.array([horizon]), noise, anchor)
     read = _read(request, whole, cuts, horizon)
-    shifts, distances = _compared(read)
+    shifts, distances, falls = _compared(read)
     if not np.isfinite(distances).any():
         return None
     few, simulated = max(1, MOST_SIMULATED_ROUNDS // length), []
@@ -351,10 +368,11 @@ def _furthest(
     of_best = (read.high if fell else read.low)[before, 0, best]
     earlier, later = (read.low, read.high) if fell else (read.high, read.low)
     limits = float(earlier[before][at] - of_best), float(later[after][at])
-    moved = best if best_moved(shifts[int(pair), 0], int(arm)) else int(arm)
+    shown, far = float(shifts[int(pair)][at]), float(distances.max())
+    moved = which_moved(falls[:, int(pair), 0], int(arm), best, shown, abs(shown) / far)
     return Drift(
-        whole.arms[moved], whole.arms[int(arm)], whole.arms[best], before, after, *limits, float(distances.max()),
-        chance,
+        whole.arms[int(arm) if moved is None else moved], whole.arms[int(arm)], whole.arms[best], before, after,
+        *limits, far, chance, moved is not None,
     )  # fmt: skip
 
 
@@ -397,14 +415,15 @@ def _returned(asked: Request) -> Numbers:
     return np.where(later & (read.verdict == ESTIMATED), read.above, np.inf)
 
 
-def _compared(read: _Readings) -> tuple[Numbers, Numbers]:
+def _compared(read: _Readings) -> tuple[Numbers, Numbers, Numbers]:
     """Return by how much arms moved at least between two stretches, against the later best arm, and in deviations.
 
-    Both are (pairs, runs, arms); 0, and minus infinity, where the two do not contradict each other.
+    Both are (pairs, runs, arms); 0, and minus infinity, where the two do not contradict each other. The last array
+    holds the least and the most by which gaps to that arm fell, and their deviation: (3, pairs, runs, arms).
     """
     windows, runs, arms = read.low.shape
     pairs, every = _pairs(windows), np.arange(runs)
-    shifts, distances = np.empty((2, len(pairs), runs, arms))
+    shifts, distances, *falls = np.empty((5, len(pairs), runs, arms))
     for at, (before, after) in enumerate(pairs):
         best = read.best[after]
         of_best = (each[before, every, best][:, None] for each in read[:3])
@@ -413,8 +432,9 @@ def _compared(read: _Readings) -> tuple[Numbers, Numbers]:
             fell = read.low[before] - best_high - read.high[after]
             rose = read.low[after] - (read.high[before] - best_low)
             variance = read.deviation[before] ** 2 + best_deviation**2 + read.deviation[after] ** 2
+            falls[0][at], falls[1][at], falls[2][at] = fell, -rose, np.sqrt(variance)
             shifts[at] = np.where(fell > 0, fell, np.where(rose > 0, -rose, 0.0))
-            far = np.abs(shifts[at]) / np.sqrt(variance)
+            far = np.abs(shifts[at]) / falls[2][at]
         shifts[at][~np.isfinite(shifts[at])] = 0.0
         distances[at] = np.where(np.isfinite(far) & (far > 0), far, -np.inf)
-    return shifts, distances
+    return shifts, distances, np.stack(falls)

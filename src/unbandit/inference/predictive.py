@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -38,6 +37,7 @@ ALARM = 0.005  # at this probability or a smaller one an arm has drifted
 DRIFT = "drift"  # the statistic of a check
 EIGHTHS = np.arange(1, 8) / 8  # of a log: the moments that are compared with its end
 MOST_ARMS = 100  # in which drift is looked for
+DECIDES = 3.0  # standard deviations by which a third arm contradicts that one of two moved, and not the other
 FEWEST_IN_TURN = 4  # rounds by which a log pulls arms in turn for longer than all simulations, at least
 
 Numbers = NDArray[np.float64]
@@ -205,7 +205,7 @@ class ArmDrift(NamedTuple):
 
     demonstration: str
     arm: str
-    shown_by: str  # the arm whose gap moved: the same or, if most others moved alike, the one that did most
+    shown_by: str  # the arm whose gap moved: the same or, if others moved alike, the one that did most
     best: str
     round: int  # the last one before the moment
     at_moment: float
@@ -214,6 +214,12 @@ class ArmDrift(NamedTuple):
     end_is: str
     distance: float  # in standard deviations
     p_value: float  # of simulations without drift, the share that differ as much
+    decided: bool = True  # whether a third arm tells which of the two moved, `shown_by` or `best`
+
+    @property
+    def who(self) -> str:
+        """Say which arm drifted or, where no third one decides, which two did."""
+        return who_drifted(self.arm if self.decided else None, self.shown_by, self.best)
 
     @property
     def drifted(self) -> bool:
@@ -223,7 +229,7 @@ class ArmDrift(NamedTuple):
     @property
     def said(self) -> str:
         """Say what was seen, to follow a colon."""
-        who = "it" if self.arm == self.shown_by else f"others moved alike against it, and {quoted(self.shown_by)}"
+        who = shown_how(self.arm if self.decided else None, self.shown_by)
         moment, end = _below(self.at_moment, self.moment_is), _below(self.at_end, self.end_is)
         return (
             f"by its average since the log began, {who} was {moment} {quoted(self.best)} after round {self.round:,}, "
@@ -250,15 +256,14 @@ def drift_of(
     own_distances = moved.distances[:, :, 0]
     kind, at, arm = (int(each) for each in np.unravel_index(own_distances.argmax(), own_distances.shape))
     best, (moment, end) = int(moved.best[0]), KINDS[kind]
-    per_arm = own_distances[:, at].argmax(axis=0)[None]
-    shifts = np.take_along_axis(moved.shifts[:, at, 0], per_arm, axis=0)[0]
-    is_best = best_moved(shifts, arm)
+    shown = float(moved.shifts[kind, at, 0, arm])
+    mover = which_moved(moved.falls[:, at, 0], arm, best, shown, abs(shown) / own)
     values = float(moved.at_moment[kind, at, 0, arm]), float(moved.at_end[kind, at, 0, arm])
     grew = values[1] > values[0]
     round = int(moved.moments[at])
     found = ArmDrift(
-        demonstration, arms[best if is_best else arm], arms[arm], arms[best], round, *values,
-        _kind(moment, least=not grew), _kind(end, least=grew), own, chance,
+        demonstration, arms[arm if mover is None else mover], arms[arm], arms[best], round, *values,
+        _kind(moment, least=not grew), _kind(end, least=grew), own, chance, mover is not None,
     )  # fmt: skip
     low, middle, high = np.quantile(others, (0.0, 0.5, 0.975)).tolist()
     spread = float(others.std())
@@ -270,13 +275,42 @@ def drift_of(
     return found, Statistic(DRIFT, own, low, middle, high, chance, far, wording)
 
 
-def best_moved(shifts: Numbers, furthest: int) -> bool:
-    """Return whether it was the best arm that moved: if most others moved alike against it, rather than one alone.
+def which_moved(falls: Numbers, arm: int, best: int, shown: float, deviation: float) -> int | None:
+    """Return which of an arm and the best one moved, as a third arm tells; None where none does.
 
-    Shifts are against the best arm, whose own is 0. Of two arms it cannot be said which one moved.
+    The arm's gap to the best one fell by what is `shown`, or by more; those of all by the least, the most and the
+    deviation of `falls`. If the arm alone moved, other gaps stay; if the best one did, all fall alike. A third arm
+    contradicts one of the two clearly, and the other much less. A gap that moved on between the moments at which its
+    two limits were read tells nothing.
     """
-    usual = median(shifts.tolist())
-    return shifts.size > 2 and abs(usual) > abs(float(shifts[furthest]) - usual)
+    low, high, deviations = falls
+    usable = (deviations > 0) & (low <= high + deviations)
+    if not usable[arm]:
+        return None
+    if shown < 0:
+        low, high, shown = -high, -low, -shown
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others_moved = np.maximum(low, -high) / deviations
+        others_stayed = (shown - high) / np.hypot(deviations, deviation)
+    third = usable & ~np.isin(np.arange(low.size), (arm, best))
+    against = [float(each[third & np.isfinite(each)].max(initial=0.0)) for each in (others_moved, others_stayed)]
+    if max(against) < DECIDES or min(against) > max(against) / 2:
+        return None
+    return best if against[0] > against[1] else arm
+
+
+def who_drifted(arm: str | None, shown_by: str, best: str) -> str:
+    """Say which arm drifted or, where that is not known, which two did."""
+    if arm is not None:
+        return f"Arm {quoted(arm)} drifted"
+    return f"Arms {quoted(shown_by)} and {quoted(best)} drifted relative to each other (the log shows only differences)"
+
+
+def shown_how(arm: str | None, shown_by: str) -> str:
+    """Say whose gap shows it, to follow a colon."""
+    if arm is None:
+        return quoted(shown_by)
+    return "it" if arm == shown_by else f"others moved alike against it, and {quoted(shown_by)}"
 
 
 POINT, LIMIT = "about", "limit"
@@ -312,6 +346,7 @@ class _Moved(NamedTuple):
     at_end: Numbers
     shifts: Numbers
     distances: Numbers
+    falls: Numbers  # how much gaps fell until the end: the least, the most, their deviation; (3, moments, runs, arms)
 
 
 class _Known(NamedTuple):
@@ -373,24 +408,39 @@ def _moved(actions: NDArray[np.integer], arms: int, rule: IndexRule, horizon: in
     tops = np.broadcast_to(every[np.arange(runs), best][:, None], every.shape)
     *earlier, last = (_seen(turns, every, tops, int(moment), rule, horizon) for moment in [*moments, length])
     at_moment, at_end, shifts, distances = np.zeros((4, len(KINDS), moments.size, runs, arms))
+    falls = np.zeros((3, moments.size, runs, arms))
     for at, seen in enumerate(earlier):
         pairs = (seen.met, last.met), (seen.met, last.limit), (seen.limit, last.met)
-        for kind, (known, later) in enumerate(pairs):
-            shift, far = _apart(known, later, deviation)
+        apart = [_apart(known, later, deviation) for known, later in pairs]
+        falls[:, at] = _fell(seen, last, *apart)
+        for kind, ((known, later), (shift, spread)) in enumerate(zip(pairs, apart, strict=True)):
+            far = np.abs(shift) / spread
             contradicts = (seen.started != last.started, (shift < 0) == last.is_least, (shift > 0) == seen.is_least)
             counts = np.isfinite(far) & contradicts[kind]
             at_moment[kind, at], at_end[kind, at] = known.gap, later.gap
             shifts[kind, at], distances[kind, at] = np.where(counts, shift, 0.0), np.where(counts, far, 0.0)
-    return _Moved(moments, best, at_moment, at_end, shifts, distances)
+    return _Moved(moments, best, at_moment, at_end, shifts, distances, falls)
 
 
 def _apart(known: _Known, later: _Known, deviation: float) -> tuple[Numbers, Numbers]:
-    """Return how much a gap fell, and that in standard deviations; NaN where no reward came in between."""
+    """Return how much a gap fell, and its standard deviation; NaN where no reward came in between."""
     with np.errstate(divide="ignore", invalid="ignore"):
         own, of_best = 1 / known.pulls - 1 / later.pulls, 1 / known.of_best - 1 / later.of_best
         variance = np.where((own >= 0) & (of_best >= 0) & (own + of_best > 0), own + of_best, np.nan)
-        shift = known.gap - later.gap
-        return shift, np.abs(shift) / (deviation * np.sqrt(variance))
+        return known.gap - later.gap, deviation * np.sqrt(variance)
+
+
+def _fell(
+    seen: _Seen, last: _Seen, met: tuple[Numbers, Numbers], until: tuple[Numbers, Numbers],
+    since: tuple[Numbers, Numbers],
+) -> Numbers:  # fmt: skip
+    """Return the least and the most by which gaps fell, and the deviation of these; equal where gaps were met twice."""
+    is_exact = np.isfinite(met[0] * met[1]) & (seen.started != last.started)
+    later, earlier = (np.where(np.isfinite(each[1]), each[0], np.nan) for each in (until, since))
+    low = np.fmax(np.where(last.is_least, -np.inf, later), np.where(seen.is_least, earlier, -np.inf))
+    high = np.fmin(np.where(last.is_least, later, np.inf), np.where(seen.is_least, np.inf, earlier))
+    found = np.stack([low, high, np.fmax(until[1], since[1])])
+    return np.where(is_exact, [met[0], met[0], met[1]], found)
 
 
 def _seen(turns: _Turns, every: Counts, tops: Counts, before: int, rule: IndexRule, horizon: int) -> _Seen:

@@ -49,12 +49,18 @@ def test_the_alarm_names_the_arm_and_the_stretch():
     assert (down.drifted, down.furthest.arm) == (True, "a")
     (notice,) = down.notices
     assert (notice.code, notice.arm, notice.round) == ("drift", "a", int(down.first[down.furthest.after]))
-    assert "most others moved alike" in notice.message
+    assert "others moved alike" in notice.message
     assert down.furthest.after >= 2
     up = stretches(demonstrate(MEANS, (1.0, 0.7, 1.4, 0.0), seed=4), "ucb:alpha=0.25", sigma=0.5)
     assert (up.drifted, up.furthest.arm) == (True, "c")
     said = json.loads(json.dumps(up.to_dict(), allow_nan=False))
     assert (said["drifted"], said["furthest"]["arm"], len(said["rows"])) == (True, "c", 16)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_an_arm_that_overtakes_the_best_one_is_never_missed_for_it(seed):
+    found = stretches(demonstrate(MEANS, (1.0, 1.4, 0.4, 0.0), seed=seed), "ucb:alpha=0.25", sigma=0.5).furthest
+    assert (found.arm == "b") if found.decided else ("b" in (found.shown_by, found.compared_with))
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")

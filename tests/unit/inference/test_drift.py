@@ -10,8 +10,9 @@ import pytest
 
 import unbandit as ub
 from unbandit.demonstrators import IndexRule, parse_rule
+from unbandit.errors import Notice
 from unbandit.estimators.stretches import with_stretches
-from unbandit.inference.predictive import ALARM, DRIFT, _moved, best_moved, is_alarm, offsets_over_means
+from unbandit.inference.predictive import ALARM, DRIFT, _moved, is_alarm, offsets_over_means, which_moved
 
 ARMS = ("a", "b", "c")
 BEFORE, FROM_FAR, SWAPPED = (1.0, 0.5, 0.2), (1.0, 0.5, 0.75), (0.2, 0.5, 1.0)
@@ -171,7 +172,47 @@ def test_gaps_are_read_where_an_arm_took_its_last_turn(drifting):
                 assert found.at_moment[2, at, run, arm] == pytest.approx(limit)
 
 
-def test_the_best_arm_moved_where_most_others_moved_alike():
-    assert best_moved(np.array([0.0, 0.5, 0.45, 0.4]), 1)
-    assert not best_moved(np.array([0.0, 0.5, 0.0, 0.0]), 1)  # an arm of which too little is known is not the one
-    assert not best_moved(np.array([0.0, 0.5]), 1)
+def test_a_third_arm_tells_which_of_two_moved_and_two_alone_do_not():
+    def told(*third, shown=0.5, spread=0.05):
+        gaps = [(0.0, 0.0), (shown, shown), *third]
+        falls = np.array([*zip(*gaps, strict=True), np.where(np.arange(len(gaps)) > 0, spread, 0.0)])
+        return which_moved(falls, 1, 0, shown, spread)
+
+    unknown = -np.inf, np.inf
+    assert told((0.45, 0.45)) == told((0.4, np.inf)) == told(unknown, (0.48, 0.48)) == 0  # fell alike
+    assert told((0.02, 0.02)) == told((-np.inf, 0.1)) == told(unknown, (0.05, 0.05)) == 1  # stayed
+    assert told((-0.02, -0.02), shown=-0.5) == 1
+    assert told((-0.45, -0.45), shown=-0.5) == 0
+    assert told() is told(unknown) is told((0.25, 0.25)) is told((0.0, 0.0), (0.5, 0.5)) is None
+    assert told((0.02, 0.02), spread=0.2) is None  # within noise
+    assert told((0.45, 0.1)) is None  # moved between the moments of its limits
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_where_no_third_arm_decides_both_are_named_and_no_arm_alone():
+    log = ub.ActionLog.from_codes(ucb1((1.0, 0.3), (1.0, 0.7)).actions, ARMS[:2])
+    answer, found = ub.estimate(log, "ucb1", sigma=0.5, check=True), ub.stretches(log, "ucb1", sigma=0.5)
+    (notice,) = (each for each in answer.warnings if each.code in ("drift", "does-not-fit"))
+    assert 'rms "b" and "a" drifted relative to each other (the log shows only differences)' in notice.message
+    assert notice.arm is None
+    assert found.drifted
+    assert not found.furthest.decided
+    assert "relative to each other" in found.notices[0].message
+    assert found.notices[0].arm is None
+    assert '"b" to "a"' in repr(found)
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+@pytest.mark.parametrize(("named", "heard"), [('arm "a"', "a"), ('arm "c"', "c"), ('arms "a" and "c"', None)])
+def test_stretches_and_check_never_name_different_arms(drifting, named, heard):
+    answer, found = ub.estimate(drifting, "ucb1", sigma=0.5, check=False), ub.stretches(drifting, "ucb1", sigma=0.5)
+    drift = found.furthest._replace(decided=False, arm="c", shown_by="c", compared_with="a")
+    undecided = replace(found, furthest=drift)
+    text = (
+        f"It does not fit. Perhaps {named} drifted: so. Add more to see the estimates stretch by stretch. Next: this."
+    )
+    doubtful = replace(answer, warnings=(Notice("does-not-fit", text),))
+    said, doubt = with_stretches(doubtful, undecided).warnings
+    assert (said.code, said.arm, doubt.message) == ("drift", heard, "It does not fit. Next: this.")
+    settled = replace(found, furthest=drift._replace(decided=True))
+    assert with_stretches(doubtful, settled).warnings[0].arm == "c"
