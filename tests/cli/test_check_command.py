@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 
 import pytest
 import shell
+from rich.console import Console
 
 import unbandit as ub
+from unbandit.cli import output
 
 refused, unbandit = shell.refused, shell.unbandit
 
 RIGHT = ["estimate", "log.csv", "--rule", "ucb1", "--sigma", "0.5"]
+LILUCB = "lilucb:reward_range=1.0,delta=0.05"
 WRONG = ["estimate", "log.csv", "--rule", "ucb:alpha=0.25", "--sigma", "0.5"]
 
 
@@ -111,3 +115,13 @@ def test_a_rule_that_does_not_fit_is_said_above_its_numbers(unbandit, log, monke
     assert said.count("does not look like one that") == 1
     if command == "report":
         assert "The log does not look as if ucb had made it; taken as if it had, of the" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(("columns", "parts"), [(80, ["lilucb:", "reward_range=1.0,", "delta=0.05"]), (200, [LILUCB])])
+def test_a_narrow_window_breaks_names_between_parameters_alone(columns, parts, monkeypatch):
+    monkeypatch.setattr(output.sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    window = Console(file=io.StringIO(), width=columns)
+    window.print(output.new_table([("rule", output.RULE), ("why", output.TEXT)], [(LILUCB, "NO " * 80)]))
+    said = window.file.getvalue().replace("NO", "").splitlines()[3:]
+    assert [line.strip() for line in said if line.strip()] == parts

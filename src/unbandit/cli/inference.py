@@ -12,7 +12,7 @@ from unbandit import checks, formatting
 from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.command import identify_line
-from unbandit.cli.output import NUMBER, TEXT, WORD
+from unbandit.cli.output import NUMBER, RULE, TEXT, WORD
 from unbandit.errors import ParameterError, option, phrase, shell_option
 from unbandit.formatting import by_reason, counted, short_numbers, shown, times
 from unbandit.tables import same_decimals
@@ -203,7 +203,7 @@ def check(
     verdict = found.answer()
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
     shown = "best arm" if features is None else "direction known to"
-    headings = [("rule", TEXT), ("verdict", WORD), ("p-value", NUMBER), (shown, TEXT), ("why", TEXT)]
+    headings = [("rule", RULE), ("verdict", WORD), ("p-value", NUMBER), (shown, TEXT), ("why", TEXT)]
     rows, reasons = [], []
     for row, said in zip(found.rows, found.to_frame().to_dicts(), strict=True):
         why, name = phrase(row.check.brief, shell_option), short_numbers(said["rule"])
@@ -322,7 +322,7 @@ def _print_answer(
     verdict = answer.answer()
     out.print(f"{verdict[0].upper()}{verdict[1:]}.", style="bold")
     headings = [
-        ("candidate", TEXT), ("probability", NUMBER), ("times less probable", NUMBER), ("fits", WORD),
+        ("candidate", RULE), ("probability", NUMBER), ("times less probable", NUMBER), ("fits", WORD),
         ("parameters, 95% interval", TEXT),
     ]  # fmt: skip
     possible = [each for each in answer.candidates if each.possible]

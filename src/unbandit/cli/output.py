@@ -6,6 +6,8 @@ Whatever is slow to load is imported when it is used: every command imports this
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +55,7 @@ MOST_ARMS = 300  # arms of an estimate that are printed, best first
 
 TEXT: Mapping[str, Any] = {"overflow": "fold"}
 WORD: Mapping[str, Any] = {"no_wrap": True}
+RULE: Mapping[str, Any] = {"overflow": "fold"}  # a rule's text, which a narrow window breaks after `:` and `,`
 NUMBER: Mapping[str, Any] = {"justify": "right", "no_wrap": True}
 
 ONLY_VERBOSE = {"short-horizon"}  # notes that ordinary output leaves out: what Theorem 2 of the paper promises
@@ -91,7 +94,7 @@ def say_on(out: Console) -> Callable[[str], None]:
 
 
 def columns(kind: Mapping[str, Any], *names: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return columns of a table that are of the same kind: `TEXT`, `WORD` or `NUMBER`."""
+    """Return columns of a table that are of the same kind: `TEXT`, `WORD`, `RULE` or `NUMBER`."""
     return [(name, kind) for name in names]
 
 
@@ -101,11 +104,20 @@ def new_table(headings: Iterable[tuple[str, Mapping[str, Any]]], rows: Iterable[
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    kinds = []
     for name, kind in headings:
         table.add_column(name, **kind)
+        kinds.append(kind)
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < NARROW_WIDTH
     for row in rows:
-        table.add_row(*map(printable, row))
+        cells = zip(map(printable, row), kinds, strict=True)
+        table.add_row(*(_parted(text) if narrow and kind is RULE else text for text, kind in cells))
     return table
+
+
+def _parted(rule: str) -> str:
+    """Write each parameter of a rule on a line of its own."""
+    return re.sub(r"[:,](?=\S)", r"\g<0>\n ", rule)
 
 
 def announce_compilation() -> None:

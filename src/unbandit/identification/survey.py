@@ -87,6 +87,7 @@ PARTICLES = 16  # per set of parameters, to choose one
 ROUNDS, MOST_ARMS = 1_000, 50  # that are read for it, and up to how many arms
 MOST_LEARNERS, MOST_ROUNDS = 20, 2_000  # demonstrations with contexts that are checked, and rounds of each
 FEWER = 4  # times fewer particles of a greedy rule than for an estimate
+MOST_BEST = 5  # arms that are listed as the best ones
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,8 @@ class CheckedRule:
         if self.estimate is None or self.too_thin:
             return ""
         if isinstance(self.estimate, Estimate):
-            return ", ".join(self.estimate.best)
+            best = self.estimate.best
+            return ", ".join(best) if len(best) <= MOST_BEST else f"{len(best):,} arms alike"
         return degrees(self.estimate.posterior.angle)
 
 

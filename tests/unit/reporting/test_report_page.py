@@ -266,6 +266,7 @@ def test_a_rule_that_does_not_fit_stands_first():
     assert "see the beginning of this report" in wrong.main
     right = ub.report(log, "ucb1", sigma=0.5, check=True)
     assert "does not fit this log" not in right.main
+    assert not re.search(r"<th[^>]*>\s*</th>", wrong.main + right.main)  # a heading for every column
     assert "as if ucb1 had made them" in wrong.main
     assert "made by ucb" in right.main
     assert re.search(r"Nothing speaks against it \(p = [\d.]+, 399 simulations", right.main)
