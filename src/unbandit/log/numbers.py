@@ -25,6 +25,7 @@ _TIME = (
 )
 _SECOND, _DAY = 10**9, 86_400 * 10**9  # in nanoseconds, as all times are here
 _EARLIEST, _END = 10**17, 1 << 62  # in the years 1973 and 2116: where numbers are times since 1970, and where times end
+_NO_ROUNDS = 10**18  # in the year 2001; as many seconds are more than anyone's rounds
 _DATES, _LOCAL, _ZONED = "dates", "dates and times without a zone", "dates and times with a zone"
 _EXCEL, _EXCEL_1970 = "days as Excel counts them", 25_569
 _PLAIN = "numbers"  # in a column whose name says that it holds times
@@ -123,6 +124,13 @@ def times_in(column: pl.Series) -> Integers | None:
     return times if is_right.all() else None
 
 
+def _are_no_rounds(numbers: pl.Series, unit: int) -> bool:
+    """Return whether numbers in a column of rounds are times since 1970: all after 2001, and not consecutive."""
+    if numbers.null_count() or not (numbers * unit >= _NO_ROUNDS).all():
+        return False
+    return bool((numbers.diff(null_behavior="drop") != 1).any())
+
+
 def _trend(times: Integers) -> int:
     """Return whether numbers grow (1) or fall (-1), but for equal ones; 0 if they do neither."""
     later, earlier = bool((times[1:] > times[:-1]).any()), bool((times[1:] < times[:-1]).any())
@@ -167,10 +175,12 @@ class RoundColumn:
             return _written_times(pl.Series([value]))[1][0] or (_LOCAL if is_time_like(self.name) else "")
         number = float(value)
         units = (form for form, size in _SINCE_1970.items() if _EARLIEST <= number * size < _END)
-        form = "" if is_round_like(self.name) else next(units, "")
+        form, numbers = next(units, ""), column.cast(pl.Float64, strict=False)
+        if form and is_round_like(self.name):
+            return form if _are_no_rounds(numbers, _SINCE_1970[form]) else ""
         if form or not is_time_like(self.name):
             return form
-        numbers = column.cast(pl.Float64, strict=False).drop_nulls().drop_nans()
+        numbers = numbers.drop_nulls().drop_nans()
         may_be_days = ((numbers - _EXCEL_1970) * _DAY).is_between(0, _END, closed="left")
         is_mixed = may_be_days[0] and bool((numbers * _SECOND >= _EARLIEST).any())
         return _EXCEL if may_be_days.all() or is_mixed else _PLAIN

@@ -369,3 +369,21 @@ def test_clocks_that_differ_a_little_and_coarse_times_agree():
     assert on_times(numbered("round", range(19, -1, -1), head="published")) == []
     few = ActionLog.from_bytes(b"round,arm,timestamp\n1,A,2026-05-02\n2,B,2026-05-01\n")
     assert on_times(few) == []
+
+
+@pytest.mark.parametrize("name", ["round", "step", "index"])
+@pytest.mark.parametrize("form", ["milliseconds", "microseconds", "nanoseconds", "seconds with a fraction"])
+def test_times_since_1970_in_a_column_of_rounds_are_times(name, form):
+    times = [FORMS[form](moment) for moment in MOMENTS]
+    log = log_of([times[at] for at in (3, 0, 4, 2, 1)], [ORDER[at] for at in (3, 0, 4, 2, 1)], name=name)
+    assert choices(log) == list(ORDER)
+    assert f'in the order of the times in "{name}", read as ' in said(log).text
+
+
+def test_seconds_that_are_not_consecutive_are_no_rounds():
+    assert "read as seconds since 1970" in said(log_of([1_780_236_202, 1_780_236_207, 1_780_236_207], "ABA")).text
+    assert choices(log_of([1_780_236_207, 1_780_236_202, 1_780_236_209], "BAB", "step")) == list("ABB")
+    with pytest.raises(LogError, match="so the opening is missing"):
+        log_of([1_780_236_202, 7, 1_780_236_209], "ABB", "step")
+    with pytest.raises(LogError, match="so the opening is missing"):
+        log_of([200_000_001, 200_000_005, 200_000_009], "ABB", "step")
