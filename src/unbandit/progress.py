@@ -213,8 +213,8 @@ def unless_stopped(function: Callable[..., Result], *arguments: Any, **options: 
 def stage_text(stage: str, share: float | None, left: float | None) -> str:
     """Write how far a stage is.
 
-    >>> stage_text("Filtering", 0.457, 95.0), stage_text("Filtering", 0.01, None), stage_text("Reading", None, None)
-    ('Filtering: 45%, about 1 min 35 s left', 'Filtering: 1%', 'Reading')
+    >>> stage_text("Estimating", 0.457, 95.0), stage_text("Estimating", 0.01, None), stage_text("Reading", None, None)
+    ('Estimating: 45%, about 1 min 35 s left', 'Estimating: 1%', 'Reading')
     """
     if share is None:
         return stage

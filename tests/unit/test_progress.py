@@ -192,11 +192,11 @@ def test_a_posterior_is_shown_stage_by_stage(monkeypatch):
     seen: list[tuple[str, float | None, float | None]] = []
     with progress.shown_by(lambda *each: seen.append(each)):
         ub.posterior(LOG, RULE, sigma=0.5, particles=2_000, check=True)
-    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["Filtering", "Checking the rule"]
-    shares = [share for stage, share, _ in seen if stage == "Filtering" and share is not None]
+    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["Reading the rounds", "Checking the rule"]
+    shares = [share for stage, share, _ in seen if stage == "Reading the rounds" and share is not None]
     assert shares == sorted(shares)
     assert shares[-1] > 0.5
-    assert any(left is not None for stage, _, left in seen if stage == "Filtering")
+    assert any(left is not None for stage, _, left in seen if stage == "Reading the rounds")
 
 
 def test_candidates_are_shown_as_parts(monkeypatch):
@@ -233,10 +233,10 @@ def test_the_clock_runs_while_a_kernel_is_compiled():
 @pytest.mark.parametrize(
     ("terminal", "asked", "expected"),
     [
-        (True, "", ["Reading", "Filtering: 45%, about 12 s left"]),
+        (True, "", ["Reading", "Reading the rounds: 45%, about 12 s left"]),
         (True, "off", []),
         (False, "", []),
-        (False, "on", ["Reading\n", "Filtering: 45%, about 12 s left\n"]),
+        (False, "on", ["Reading\n", "Reading the rounds: 45%, about 12 s left\n"]),
     ],
 )
 def test_a_line_says_what_is_left(terminal, asked, expected, monkeypatch):
@@ -244,8 +244,8 @@ def test_a_line_says_what_is_left(terminal, asked, expected, monkeypatch):
     out = io.StringIO()
     with progress.StageLine(Console(file=out, force_terminal=terminal, width=100), "Reading") as line:
         time.sleep(0.2 if terminal else 0)  # a terminal is drawn a few times per second
-        line.show("Filtering", 0.457, 12.3)
-        line.show("Filtering", 0.458, 12.2)
+        line.show("Reading the rounds", 0.457, 12.3)
+        line.show("Reading the rounds", 0.458, 12.2)
         time.sleep(0.2 if terminal else 0)
     said = out.getvalue()
     assert all(said.count(each) >= 1 for each in expected)
@@ -261,11 +261,11 @@ def test_without_a_terminal_a_line_is_written_now_and_then(monkeypatch):
         out = io.StringIO()
         with progress.StageLine(Console(file=out, width=100), "Reading", is_quiet=is_quiet) as line:
             time.sleep(0.2)
-            line.show("Filtering", 0.457, 12.3)
+            line.show("Reading the rounds", 0.457, 12.3)
             time.sleep(0.2)
         said[is_quiet] = out.getvalue()
     assert re.search(r"Reading: 0\.\d s so far\n", said[False])
-    assert "Filtering: 45%, about 12 s left\n" in said[False]
+    assert "Reading the rounds: 45%, about 12 s left\n" in said[False]
     assert said[True] == ""
 
 

@@ -192,15 +192,15 @@ def test_the_page_is_told_how_far_a_stage_is():
     sent = []
     stages = JobStages(SimpleNamespace(send=sent.append))
     stages.report("Reading the file", None)
-    stages.show("Filtering", 0.25, 30.0)
-    stages.show("Filtering", 0.25, 30.0)  # the same again is not sent
+    stages.show("Reading the rounds", 0.25, 30.0)
+    stages.show("Reading the rounds", 0.25, 30.0)  # the same again is not sent
     stages.report("Estimating", 0.05)
-    stages.show("Filtering", 0.5, None)
+    stages.show("Reading the rounds", 0.5, None)
     assert sent == [
         ("stage", "Reading the file", None),
-        ("stage", "Filtering: 25%, about 30 s left", 0.25),
+        ("stage", "Reading the rounds: 25%, about 30 s left", 0.25),
         ("stage", "Estimating", 0.05),
-        ("stage", "Filtering: 50%", 0.05),  # the bar is that of the whole job
+        ("stage", "Reading the rounds: 50%", 0.05),  # the bar is that of the whole job
     ]
 
 

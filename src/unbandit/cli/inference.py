@@ -81,7 +81,7 @@ def posterior(
     rivals = _read_pair(pair)
     if by and not rivals:
         raise ParameterError("expected only with --pair; leave it out, or give two arms.", parameter="by", value=by)
-    with printer.working("Filtering"):
+    with printer.working("Reading the rounds"):
         whole = read_or_scan(log, **options.read_layout(columns, arms, sheet, no_header, blank), scan=False)
         with printer.answering(options.log_name(log)):
             record = one_demonstration(whole, demonstration, "posterior")

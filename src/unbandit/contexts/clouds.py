@@ -63,7 +63,7 @@ def run_clouds(
     def run(name: int) -> tuple[Cloud, int]:
         return _run(approximation, particles, seed, name)
 
-    with current_work().stage("Filtering", clouds * particles * rounds):
+    with current_work().stage("Reading the rounds", clouds * particles * rounds):
         outcomes = checks.in_threads(run, [(name,) for name in range(clouds)], checks.threads(threads))
     current_work().end_if_stopped()
     record = approximation.record

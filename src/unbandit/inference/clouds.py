@@ -242,7 +242,7 @@ def run_filters(
         task = replace(task, outlooks=look_ahead.outlooks)
     elif isinstance(rule, RandomisedRule) and particles is None:
         task = replace(task, particles=int(STRAIGHT_SHARE * number))
-    with current_work().stage("Filtering", clouds * task.particles * sum(map(number_of_steps, readings))):
+    with current_work().stage("Reading the rounds", clouds * task.particles * sum(map(number_of_steps, readings))):
         outcomes = checks.in_threads(task.run, [(first + cloud,) for cloud in range(clouds)], checks.threads(threads))
     passes = tuple(outcome for outcome in outcomes if not isinstance(outcome, CloudCollapsed))
     collapsed = [outcome for outcome in outcomes if isinstance(outcome, CloudCollapsed)]

@@ -249,7 +249,7 @@ def infer_hidden(
     one_run = begun or log.numbers is not None  # otherwise clouds are of different runs
 
     def filtered() -> list[FilterPass]:
-        with current_work().stage("Filtering", clouds * task.particles * total):
+        with current_work().stage("Reading the rounds", clouds * task.particles * total):
             return checks.in_threads(task.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
 
     passes = filtered()
@@ -388,7 +388,7 @@ def infer_arrivals(
 
     def filtered(number: int) -> list[FilterPass]:
         own = replace(task, particles=number)
-        with current_work().stage("Filtering", clouds * number * total):
+        with current_work().stage("Reading the rounds", clouds * number * total):
             return checks.in_threads(own.run, [(cloud,) for cloud in range(clouds)], checks.threads(threads))
 
     passes = filtered(number)
