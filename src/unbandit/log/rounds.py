@@ -87,7 +87,7 @@ def collect_part(
         notices += (table.rewards.notice(),)
     if table.rounds is not None and table.rounds.form:
         places, notice = places_by_time(table, table.rounds)
-        notices += (notice,)
+        notices += (notice, *_tied_times(table, places, table.rounds.name))
         times = LogTimes(moved(np.concatenate(table.numbers), places), table.rounds.form)
     else:
         places, numbers = places_by_round(table, offsets, demonstrations, whole)
@@ -283,6 +283,22 @@ def places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, No
     places[order] = np.arange(times.size)
     newest_first = backward > 0 and not (steps > 0).any()
     return places, column.notice(ties, backward=backward, newest_first=newest_first)
+
+
+def _tied_times(table: Collection, places: Integers, name: str) -> tuple[Notice, ...]:
+    """Warn of times that leave open how most rows follow each other, where that matters: other arms share them."""
+    log = (
+        moved(values, places) for values in (np.concatenate(table.numbers), table.demonstration_of_rows(), table.codes)
+    )
+    times, who, codes = (np.diff(values.astype(np.int64)) for values in log)
+    tied = (times == 0) & (who == 0)
+    count = int(np.count_nonzero(tied))
+    if 2 * count <= table.codes.size or not codes[tied].any():
+        return ()
+    text = f'{count:,} of {table.codes.size:,} rows share their time in "{name}" with the row before: nothing but the '
+    text += "order of the file says in which order these choices were made, and if that is wrong, so are all numbers. "
+    text += f"Write times to the second or finer, or name a column that numbers the rounds with {naming('round')}."
+    return (Notice("times-tied", text, count=count),)
 
 
 def moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:

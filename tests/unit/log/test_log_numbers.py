@@ -387,3 +387,22 @@ def test_seconds_that_are_not_consecutive_are_no_rounds():
         log_of([1_780_236_202, 7, 1_780_236_209], "ABB", "step")
     with pytest.raises(LogError, match="so the opening is missing"):
         log_of([200_000_001, 200_000_005, 200_000_009], "ABB", "step")
+
+
+def tied(times, arms):
+    return [each for each in log_of(times, arms).reading if each.code == "times-tied"]
+
+
+@pytest.mark.parametrize("times", [["1.78024E+12"] * 9 + ["1.78025E+12"], ["2026-05-02"] * 5 + ["2026-05-01"] * 5])
+def test_times_that_most_rows_share_are_warned_of(times):
+    (notice,) = tied(times, "ABABBABAAB")
+    assert notice.count == 8
+    assert '8 of 10 rows share their time in "timestamp" with the row before' in notice.text
+    assert tied(times, [*"AAAAA", *"BBBBB"] if times[5] != times[4] else "A" * 9 + "B") == []
+
+
+def test_some_times_that_rows_share_are_only_counted():
+    assert tied(["2026-05-01", "2026-05-01", "2026-05-02", "2026-05-03"], "ABAB") == []
+    one_each = "".join(f"p{who},{arm},2026-05-01\n" for who in range(6) for arm in "A")
+    text = f"subject,arm,date\n{one_each}p0,B,2026-05-02\n"
+    assert [each for each in ActionLog.from_bytes(text.encode()).reading if each.code == "times-tied"] == []
