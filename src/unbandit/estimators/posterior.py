@@ -75,7 +75,7 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
     answer = Answer(names, log.pulls.sum(axis=0, keepdims=True) if pool else log.pulls)
     if not isinstance(log, ActionLog):
         tasks = [(request, log, which, prior, particles, seed) for which in range(len(names))]
-        posteriors = checks.in_parts("Reading the rounds demonstrations", infer_hidden_request, tasks)
+        posteriors = checks.in_parts("Reading demonstrations", infer_hidden_request, tasks)
     else:
         records = [log] if pool else [log.select(which) for which in range(len(names))]
         rounds = [request.horizons.tolist()] if pool else [[int(horizon)] for horizon in request.horizons]
@@ -131,7 +131,7 @@ def _by_one_convention(
     that it does not explain keeps the one that does.
     """
     tasks = [(request, record, rounds, prior, particles, seed) for record, rounds in demonstrations]
-    pairs = checks.in_parts("Reading the rounds demonstrations", infer_request, tasks)
+    pairs = checks.in_parts("Reading demonstrations", infer_request, tasks)
     first = pairs[0][1]
     if all(convention == first for _, convention in pairs):
         return [found for found, _ in pairs], first
