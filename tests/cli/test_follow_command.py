@@ -83,6 +83,18 @@ def test_following_ends_when_nothing_comes(unbandit, log, tmp_path):
     assert pl.read_csv(tmp_path / "table.csv")["arm"].to_list() == ["b", "a", "c"]
 
 
+def test_following_says_how_the_log_is_read_in_text_and_in_json(unbandit, tmp_path):
+    rows = (f"{at};{arm};0,5" for at, arm in enumerate(["1", "01"] * 5 + ["1"] * 5, 1))
+    (tmp_path / "log.csv").write_text("\n".join(["round;arm;reward", *rows, ""]))
+    texts = ("read with semicolons between cells", 'arms "1" and "01" differ in how a number is written only')
+    said = unbandit("estimate", "log.csv", *ASKED, "--follow", *QUICK).err
+    done = unbandit("estimate", "log.csv", *ASKED, "--follow", *QUICK, "--json", "-o", "answer.json").out
+    for answer in (json.loads(done), json.loads((tmp_path / "answer.json").read_text())):
+        notes = [(each["code"], each["message"]) for each in answer["notes"]]
+        for code, text in zip(("layout", "reading"), texts, strict=True):
+            assert said.count(text) == sum(each[0] == code and text in each[1] for each in notes) == 1
+
+
 def test_a_log_that_tells_nothing_yet_is_waited_for_and_then_refused(unbandit, tmp_path):
     (tmp_path / "log.csv").write_text("arm\nA\nA\n")
     done = unbandit("estimate", "log.csv", *ASKED, "--follow", *QUICK)

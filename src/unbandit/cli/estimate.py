@@ -13,7 +13,7 @@ from typer import Option
 from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.options import EstimateCommand
-from unbandit.errors import LogError, NotIdentifiable, ParameterError, UnbanditError, option, phrase, shell_option
+from unbandit.errors import LogError, NotIdentifiable, ParameterError, UnbanditError, option, shell_option
 from unbandit.formatting import short_numbers
 
 if TYPE_CHECKING:
@@ -237,6 +237,7 @@ class _Printer:
             self.refusal = error
             self._print_once(f"waiting: {error.phrased(shell_option)}")
             return
+        answer = replace(answer, notes=(*self._follower.notices, *answer.notes))
         if self._output is not None:
             printer.write_answer(answer, self._output, json_pieces(answer, audience=shell_option))
         if self._as_json:
@@ -244,8 +245,6 @@ class _Printer:
             return
         rounds = f"{self._streaming.log.lengths.sum():,} rounds"
         printer.print_estimate(answer, f"{short_numbers(answer.rule)}, method {answer.method}, after {rounds}")
-        for notice in self._follower.notices:
-            self._print_once(f"note: {phrase(notice.text, shell_option)}")
         printer.print_notices(
             *([each for each in notices if self._is_new(each.text)] for notices in (answer.warnings, answer.notes))
         )

@@ -17,6 +17,7 @@ from unbandit.log.csv import BLOCK, Before, Header, endless_row, header_of, next
 from unbandit.log.formats import WHOLE, ParquetSource, layout_notices
 from unbandit.log.growth import GrowingLog
 from unbandit.log.parquet import PARQUET
+from unbandit.log.reader import label_notices
 from unbandit.log.scan import OrderedReader
 from unbandit.log.sources import (
     GZIP,
@@ -79,8 +80,11 @@ class Follower:
     def notices(self) -> tuple[Notice, ...]:
         """Return what the user should know about the reading."""
         waiting = (f"{path} is not complete yet: files after it wait." for path in self._waiting.values())
-        reading = () if self._reader is None else self._reader.notices + self._reader.time_notices()
-        layout = source_notices(list(self._tails.values()))
+        layout, reading = source_notices(list(self._tails.values())), tuple[Notice, ...]()
+        if self._reader is not None:
+            log, column = self._log, self._reader.name.get("demonstration")
+            alike = label_notices(log.arm_column.coder.labels, log.demonstrations, log.lengths, column)
+            reading = (*self._reader.notices, *alike, *self._reader.time_notices())
         return (*layout, *reading, *(Notice("reading", text) for text in waiting))
 
     def position(self) -> dict[str, Any]:
