@@ -119,14 +119,20 @@ class OrderedReader(Reader):
         run = int(np.searchsorted(rows.starts, wrong, side="right")) - 1
         which, got = int(rows.who[run]), int(rounds[wrong])
         where = in_demonstration(self.demonstration_names, which)
+        leave_out, remedy = f"leave the numbers out with {option('columns', {'round': ''})}, and give", _IN_ORDER
         if self._begins[which] < 0:
             text = f"expected rounds from 0 or 1{where}; they begin at {got}, so the opening is missing"
             text += ", or comes later."
+            remedy += f" If it begins in mid-run, {leave_out} {option('starting-pulls')}."
         else:
             last = int(self._begins[which] + self._counted[which]) + wrong - int(rows.starts[run]) - 1
             text = f"expected round {last + 1} after round {last}{where}; got {got}"
             text += ", so rows are missing or out of order."
-        raise refuse(text, row=wrong + 1, column=self.name["round"], value=got, remedy=_IN_ORDER)
+            if got > last:
+                remedy += (
+                    f" If rows got lost at random, {leave_out} the share of rows that there are: {option('kept')}."
+                )
+        raise refuse(text, row=wrong + 1, column=self.name["round"], value=got, remedy=remedy)
 
 
 def grown(array: NDArray[Any], shape: tuple[int, ...], fill: Any = 0) -> NDArray[Any]:

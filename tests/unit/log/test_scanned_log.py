@@ -222,3 +222,14 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path):
     path.write_text("subject,arm\n" + "1,A\n2,B\n3,C\n" * 10)
     with pytest.raises(LogError, match="changed while it was being read"):
         log.tallied("epochs")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "named"), [([1, 2, 4], ["columns", "kept"]), ([5, 6, 7], ["columns", "starting_pulls"]), ([1, 2, 1], [])]
+)
+def test_what_helps_where_rows_are_missing_is_named(rounds, named, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("round,arm\n" + "".join(f"{each},A\n" for each in rounds))
+    with pytest.raises(LogError, match="must be in order") as refused:
+        ScannedLog(sources_of(path), rows=10).tallied("counts")
+    assert [word for word in ("columns", "kept", "starting_pulls") if word in str(refused.value)] == named
