@@ -123,7 +123,7 @@ class OrderedReader(Reader):
         if self._begins[which] < 0:
             text = f"expected rounds from 0 or 1{where}; they begin at {got}, so the opening is missing"
             text += ", or comes later."
-            remedy += f" If it begins in mid-run, {leave_out} {option('starting-pulls')}."
+            remedy += f" If it begins in mid-run, {leave_out} {option('starting_pulls')}."
         else:
             last = int(self._begins[which] + self._counted[which]) + wrong - int(rows.starts[run]) - 1
             text = f"expected round {last + 1} after round {last}{where}; got {got}"
