@@ -477,7 +477,7 @@ def aliases() -> dict[str, type[Demonstrator]]:
 
 
 def rule_named(name: str, parameter: str = "rule") -> type[Demonstrator]:
-    """Return a rule by its name or an alias, in capitals or not; underscores count as hyphens."""
+    """Return a rule by its name or an alias, whatever its capitals, hyphens, underscores and blanks."""
     known = rules()
     found = by_any_name(name, known)
     if found is None and by_any_name(name, linear_rules()) is not None:

@@ -1,11 +1,11 @@
 """Explore, then commit: a fixed number of pulls of each arm, and from then on the one that looked best."""
 
 import math
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unbandit.demonstrators.base import Examples
 from unbandit.demonstrators.elimination import EliminationRule
@@ -34,6 +34,17 @@ class ExploreThenCommit(EliminationRule):
 
     explore: int = Field(10, ge=1, lt=2**32, description="pulls of each arm before it commits")
     batch: Literal[1] = Field(1, description="always 1: there is one test only")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_batch(cls, given: Any) -> Any:
+        """Refuse a batch: there are no later tests for it to put apart."""
+        if isinstance(given, dict) and given.get("batch", 1) != 1:
+            raise ValueError(
+                f"{cls.title} has no batch: it tests once, after as many pulls of each arm as explore says, and never "
+                "looks at its rewards again."
+            )
+        return given
 
     @classmethod
     def guesses(cls, noise: Noise, log: ActionLog) -> list[tuple[Self, float]]:

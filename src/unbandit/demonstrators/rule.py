@@ -261,7 +261,9 @@ def _value_in(rule: type[Rule], key: str, text: str) -> Any:
         return FIT
     if key in rule.model_fields and rule.model_fields[key].annotation is bool:
         return {"true": True, "false": False}.get(text.lower(), text)
-    return _number_in(text) if _takes_numbers(rule, key) else text
+    field = rule.model_fields.get(key)
+    among_numbers = field is not None and set(map(type, get_args(field.annotation))) == {int}
+    return _number_in(text) if among_numbers or _takes_numbers(rule, key) else text
 
 
 def rule_in(text: str, find: Callable[[str, str], type[Rule]], parameter: str) -> Any:
@@ -287,13 +289,19 @@ def rule_in(text: str, find: Callable[[str, str], type[Rule]], parameter: str) -
 
 
 def by_any_name(name: str, rules: Mapping[str, type[AnyRule]]) -> type[AnyRule] | None:
-    """Return a rule by its name or an alias, in capitals or not; underscores count as hyphens."""
-    others = aliases_of(rules)
-    lower = name.lower()
-    for each in (lower, lower.replace("_", "-")):
-        if each in rules or each in others:
-            return rules.get(each) or others[each]
-    return None
+    """Return a rule by its name or an alias, whatever its capitals, hyphens, underscores and blanks."""
+    named = {**aliases_of(rules), **rules}
+    spelt = {spelling(each): rule for each, rule in named.items()}
+    return named.get(name.lower()) or spelt.get(spelling(name))
+
+
+def spelling(name: str) -> str:
+    """Return what is left of a rule's name without capitals, hyphens, underscores and blanks.
+
+    >>> spelling("UCB1-Tuned") == spelling("ucb1_tuned ") == "ucb1tuned"
+    True
+    """
+    return "".join(each for each in name.lower() if each not in "-_" and not each.isspace())
 
 
 def aliases_of(rules: Mapping[str, type[AnyRule]]) -> dict[str, type[AnyRule]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import simulated
 
-from unbandit.demonstrators import SAE, ExploreThenCommit, PhasedElimination
+from unbandit.demonstrators import SAE, ExploreThenCommit, PhasedElimination, parse_rule
 from unbandit.errors import ParameterError
 from unbandit.instance import Bernoulli, Instance
 
@@ -65,9 +65,16 @@ def test_the_arm_with_the_largest_mean_stays_whatever_the_width():
         (PhasedElimination, {"growth": 1}, "phased: growth: "),
         (PhasedElimination, {"batch": 0}, "phased: batch: "),
         (ExploreThenCommit, {"explore": 0}, "explore-then-commit: explore: "),
-        (ExploreThenCommit, {"batch": 2}, "explore-then-commit: batch: expected 1; got 2"),
+        (ExploreThenCommit, {"batch": 2}, "Explore, then commit has no batch: it tests once"),
     ],
 )
 def test_bad_parameters_are_refused(rule, given, message):
     with pytest.raises(ParameterError, match=message):
         rule(**given)
+
+
+def test_explore_then_commit_says_why_it_has_no_batch():
+    for make in (lambda: parse_rule("explore-then-commit:batch=3"), lambda: ExploreThenCommit(batch=3)):
+        with pytest.raises(ParameterError, match="has no batch: it tests once"):
+            make()
+    assert parse_rule("etc:batch=1") == ExploreThenCommit(batch=1)
