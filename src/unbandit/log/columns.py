@@ -6,7 +6,7 @@ numbers the rounds, times put them in order.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -15,6 +15,10 @@ from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.log.labels import Refuse, is_number, listed
 from unbandit.log.rewards import TRUTHS
 from unbandit.log.sources import Columns
+
+MOST_ABOVE = 30  # lines among which the names of columns are looked for
+NO_ARM = 'expected a column "arm"'
+"""How the refusal of a table without a column of arms begins."""
 
 ROLES = ("arm", "demonstration", "round", "pulls", "reward")
 
@@ -219,7 +223,7 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
                 found[role] = (position,)
                 taken.append(position)
     if "arm" not in found:
-        text = f'expected a column "arm" (or action, choice, option ...); the table has {_quoted(names)}.'
+        text = f"{NO_ARM} (or action, choice, option ...); the table has {_quoted(names)}."
         remedy = f"Say which one holds the arms with {naming('arm')}."
         if near := _like_a("arm", names):
             remedy = f"Did you mean {naming('arm', near)}?"
@@ -233,6 +237,16 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
         is_dated = "round" not in named and is_time_like(names[found["round"][0]])
         del found["round" if named.get("pulls") or is_dated else "pulls"]
     return {role: found[role] for role in ROLES if role in found}
+
+
+def missing_arm_remedy(remedy: str, rows: Iterable[Sequence[str]], *, has_names: bool) -> str:
+    """Say what to do about a table without a column of arms: which of its first rows names the columns, if one does."""
+    if not has_names:
+        return f"Say which one holds the arms with {naming('arm')}."
+    for line, cells in enumerate(rows, 1):
+        if line > 1 and any(role_of(cell) == "arm" for cell in cells) and not any(map(may_be_data, cells)):
+            return f"Line {line} looks like the names of the columns: remove what stands above it."
+    return remedy
 
 
 def separator_remedy(names: Sequence[str]) -> str | None:

@@ -34,6 +34,7 @@ POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSErro
 SMALL_PIECE = 1 << 18
 """Up to this many bytes are read by Python at once: few enough that their cells fit in memory, and soon done."""
 
+_SEPARATOR_LINE = re.compile(rb'"?sep=([,;\t])"?\r?\n', re.IGNORECASE)  # with which Excel begins a file
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_ROW = 1 << 26  # a quote that is never closed must not collect the rest of the file
 _WELL_FORMED = "cells whose quotes open and close, and usual line breaks"
@@ -203,13 +204,15 @@ def header_of(data: bytes, path: str, *, ended: bool = True, has_names: bool = T
     data = data if ended else data[: data.rfind(b"\n") + 1]
     _refuse_what_is_no_text(data, path, Before(-1, 0))
     body = data.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n")
+    stated = _SEPARATOR_LINE.match(body)
+    body = body[stated.end() :] if stated else body
     if not body.strip():
         if not ended:
             return None
         text = "expected a header and one row per choice; got an empty file."
         raise LogError(text, path=path, remedy="Check that it was saved.")
     readings, reasons = dict[str, _Reading](), dict[str, str]()
-    for separator in SEPARATORS:
+    for separator in SEPARATORS if stated is None else stated[1].decode():
         records = _records(body, separator)
         try:
             _, end, names = next(records)
@@ -229,7 +232,7 @@ def header_of(data: bytes, path: str, *, ended: bool = True, has_names: bool = T
                 return None
             cells = 0
         readings[separator] = _Reading((len(names) > 1, cells == len(names), len(names)), names, end)
-    separator = _best_separator(readings, path)
+    separator = _best_separator(readings, path) if stated is None else stated[1].decode()
     if separator not in readings:
         text = f"expected a header of column names; got {reasons[separator]}."
         raise LogError(text, path=path, remedy="Save the table as CSV.")

@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
 
 from unbandit.errors import LogError, Notice, ParameterError, UnbanditError, first_line, option
 from unbandit.formatting import label
+from unbandit.log.columns import MOST_ABOVE, NO_ARM, missing_arm_remedy
 from unbandit.log.csv import BLOCK, POLARS_ERRORS, Header, TextBlock, first_cells, read_header, text_blocks
 from unbandit.log.labels import Integers, is_number, listed
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
@@ -190,6 +191,14 @@ class TextSource(Source):
         """Say which separator, encoding and names of columns were taken, where that is not the usual."""
         notices = layout_notices(self._header, has_names=self._has_names, latin=self._latin)
         return notices + blank_rows_notice(self._blank)
+
+    def refuse(self, text: str, **data: Any) -> LogError:
+        """Return the error that names this source, and of one without arms the line that looks like its header."""
+        if text.startswith(NO_ARM):
+            lines = self._read_header()[1].decode("utf-8", "replace").splitlines()[:MOST_ABOVE]
+            rows = [[cell.strip(' "') for cell in re.split("[,;\t]", line)] for line in lines]
+            data["remedy"] = missing_arm_remedy(data["remedy"], rows, has_names=self._has_names)
+        return super().refuse(text, **data)
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
         """Return the first rows of columns; a missing cell is blank."""

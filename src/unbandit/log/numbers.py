@@ -230,8 +230,9 @@ class RoundColumn:
         if form == self.form:
             expected = "a time in the years 1970 to 2115"
         got = f'"{value}"'
-        if re.fullmatch(r"[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}([ T,].*)?", value):
-            got += ", of which the day and the month cannot be told apart"
+        if parts := re.fullmatch(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-][0-9]{2,4}([ T,].*)?", value):
+            is_open = max(int(parts[1]), int(parts[2])) <= 12
+            got += ", of which the day and the month cannot be told apart" if is_open else ", which has no year first"
         remedy = "Write all times in one form, such as ISO 8601 with a zone, name another column with "
         remedy += f"{naming('round')}, or, if the rows are complete and in order, none with {naming('round', '')}."
         return refuse(f"expected {expected}; got {got}.", row=row + 1, column=self.name, value=value, remedy=remedy)

@@ -11,6 +11,7 @@ import polars as pl
 
 from unbandit.errors import LogError, Notice, ParameterError, first_line, option
 from unbandit.formatting import counted
+from unbandit.log.columns import MOST_ABOVE, NO_ARM, missing_arm_remedy
 from unbandit.log.labels import listed
 from unbandit.log.sources import USUAL, Batch, Layout, Source, blank_rows_notice
 
@@ -75,6 +76,7 @@ class SpreadsheetSource(Source):
             names = ["arm"] if len(names) == 1 else [str(at) for at in range(1, len(names) + 1)]
         self._columns = frame[rows].get_columns()
         self._blank = int(filled[-1] - filled[0]) + 1 - layout.header - len(rows)  # in mid-sheet, or below the header
+        self._top = frame[:MOST_ABOVE].rows()
         self._own, self.begins_with_names = names, layout.header
         self.set_columns(names, partition)
         self.empty = (
@@ -88,6 +90,9 @@ class SpreadsheetSource(Source):
             others = listed([f'"{sheet}"' for sheet in self._sheets if sheet != self._sheet])
             text += f' Sheet "{self._sheet}" was read; for another ({others}), read the file with '
             text += f"{option('sheet', 'NAME')}."
+        if text.startswith(NO_ARM):
+            above = ([cell or "" for cell in row] for row in self._top)
+            data["remedy"] = missing_arm_remedy(data["remedy"], above, has_names=self._layout.header)
         return super().refuse(text, **data)
 
     def _named_sheet(self, name: str) -> str:

@@ -366,3 +366,47 @@ def test_a_missing_engine_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fastexcel", None)
     with pytest.raises(LogError, match="Install it with: pip install fastexcel"):
         ActionLog.from_bytes(xlsx(log=SHEET))
+
+
+@pytest.mark.parametrize("first", ["sep=;\n", '"sep=;"\r\n', "\ufeffSEP=;\n"])
+def test_the_line_by_which_excel_names_its_separator_is_skipped(first, tmp_path):
+    data = f"{first}arm;a,b,c\nA;1,5\nB;2,5\n".encode()
+    log = ActionLog.from_bytes(data, columns={"reward": "a,b,c"})
+    assert choices(log) == ["A", "B"]
+    assert log.rewards.tolist() == [1.5, 2.5]
+    assert choices(ActionLog.from_bytes(f"{first}A\nB\n".encode(), header=False)) == ["A", "B"]
+    with pytest.raises(LogError, match=r"row 2 \(line 4\)"):
+        ActionLog.from_bytes(f"{first}arm;x\nA;1\n;2\n".encode())
+
+
+@pytest.mark.parametrize("above", [["# exported by us"], ["Study 1, May"], ["# a", "# b, c"], ['"My study",,']])
+def test_lines_above_the_header_are_named(above):
+    data = "\n".join([*above, "round,choice,reward", "1,A,0", "2,B,1", ""]).encode()
+    with pytest.raises(LogError) as refused:
+        ActionLog.from_bytes(data)
+    line = len(above) + 1
+    assert refused.value.remedy == f"Line {line} looks like the names of the columns: remove what stands above it."
+    cells = [[above[0], None], [None, None], ["round", "arm"], [1, "A"], [2, "B"]]
+    with pytest.raises(LogError, match="Line 3 looks like the names of the columns"):
+        ActionLog.from_bytes(xlsx(log=cells))
+
+
+def test_without_a_header_the_remedy_is_to_name_a_column():
+    for data in (b"1,A\n2,B\n", xlsx(log=[[1, "A"], [2, "B"]])):
+        with pytest.raises(LogError, match='expected a column "arm"') as refused:
+            ActionLog.from_bytes(data, header=False)
+        assert "header" not in refused.value.message
+        assert "columns={'arm': 'NAME'}" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"columns":["arm","reward"],"index":[0,1],"data":[["A",1],["B",0]]}',
+        b'{"arm":{"0":"A","1":"B"},"reward":{"0":1,"1":0}}',
+    ],
+)
+def test_json_of_columns_is_refused_with_the_form_that_is_read(data):
+    with pytest.raises(LogError, match="expected one JSON object per row") as refused:
+        ActionLog.from_bytes(data)
+    assert 'orient="records"' in refused.value.remedy

@@ -406,3 +406,12 @@ def test_some_times_that_rows_share_are_only_counted():
     one_each = "".join(f"p{who},{arm},2026-05-01\n" for who in range(6) for arm in "A")
     text = f"subject,arm,date\n{one_each}p0,B,2026-05-02\n"
     assert [each for each in ActionLog.from_bytes(text.encode()).reading if each.code == "times-tied"] == []
+
+
+@pytest.mark.parametrize("time", ["19.05.2026 19:00:00", "05/19/2026", "31-05-26"])
+def test_dates_whose_month_is_clear_are_not_said_to_be_open(time):
+    with pytest.raises(LogError) as refused:
+        log_of([time, time], "AB")
+    assert "told apart" not in refused.value.message
+    assert "expected a time such as 2026-05-31T14:03:22Z" in refused.value.message
+    assert "which has no year first" in refused.value.message
