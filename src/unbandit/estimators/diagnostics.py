@@ -21,7 +21,7 @@ from unbandit.demonstrators.widths import RegretWidth
 from unbandit.errors import Notice, option
 from unbandit.estimators.arguments import is_thinned, shows_part
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
-from unbandit.formatting import counted, quoted
+from unbandit.formatting import counted, joined, quoted
 from unbandit.instance import Bernoulli, Noise
 from unbandit.log.tallies import Record
 from unbandit.result import BEST, ESTIMATED, UNSEEN
@@ -34,6 +34,7 @@ MANY_ACTIVE = 8  # active arms from which on a comparison with the largest sampl
 MANY_RIVALS = 4  # nearly equal arms from which on plain 95% intervals are too short (tests/statistical shows it)
 MANY_CLOSE = 6  # arms too close to the most-pulled one from which on it is likely the luckiest of several
 
+MOST_LATE = 3  # arms that a proposed table lists
 ROUNDING = 1e-9  # by which a number may be beyond what is possible
 FEW_BESIDE = 3  # pulls per arm beside the most-pulled one, up to which a rule that settled early looks like sorted rows
 
@@ -168,9 +169,13 @@ def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
     """Say which arm is the first of those that appear late, and what to do."""
     at = late[np.argmin(first[late])]
     others = _and_more(late, " after it")
+    added = "the arm was" if late.size == 1 else "arms were"
+    lines = [f"`{arms[each]},{first[each]},`" for each in late[np.argsort(first[late])][:MOST_LATE]]
+    more = " and so on" if late.size > MOST_LATE else ""
     text = (
         f"Arm {quoted(arms[at])} appears only in round {first[at]:,}{others}: if rows are missing, do not trust the "
-        f"estimates. {BEGINNING} If the arm was added then, give that round with {option('availability')}."
+        f"estimates. {BEGINNING} If {added} added then, give {option('availability')} a table with the lines "
+        f"{joined(['`arm,first,last`', *lines])}{more}."
     )
     return Notice("late-arm", text, round=int(first[at]), arm=arms[at])
 

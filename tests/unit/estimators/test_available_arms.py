@@ -1,5 +1,6 @@
 """Logs whose arms arrive late or are withdrawn: each arm is read while it was there, or the answer says why not."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -339,11 +340,15 @@ def test_gaps_to_different_arms_are_not_simulated():
         estimate(log, rule, table, method="bootstrap", resamples=200)
 
 
-def test_a_log_that_shows_it_is_told_of_the_option():
+def test_a_log_that_shows_it_is_told_of_the_option_and_of_a_table(tmp_path):
     rule = ub.UCB(alpha=0.25)
-    late = ub.estimate(rule.demonstrate(INSTANCE, 2_000, seed=3, availability=LATE), rule, sigma=0.5, check=False)
+    log = rule.demonstrate(INSTANCE, 2_000, seed=3, availability=LATE)
+    late = ub.estimate(log, rule, sigma=0.5, check=False)
     said = next(each.message for each in late.warnings if each.code == "late-arm")
-    assert "If the arm was added then, give that round with availability." in said
+    assert "give availability a table with the lines `arm,first,last`" in said
+    (tmp_path / "arms.csv").write_text("".join(f"{line}\n" for line in re.findall("`([^`]*,[^`]*)`", said)))
+    told = ub.estimate(log, rule, sigma=0.5, check=False, availability=tmp_path / "arms.csv")
+    assert "late-arm" not in [each.code for each in told.warnings]
     log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability={"0": (None, 400)})
     gone = ub.estimate(log, rule, sigma=0.5, check=False).warnings
     said = next(each for each in gone if each.code == "not-reconsidered")
