@@ -153,10 +153,11 @@ def _perhaps_totals(table: Collection, reader: Reader, labels: tuple[str, ...], 
     sums = np.zeros(int(who.max()) + 1, np.int64)
     np.add.at(sums, who, pulls)
     others = sums[who] - pulls
-    is_named = np.array([is_total_like(label) for label in labels])[codes]
-    is_named &= np.bincount(who)[who] >= FEWEST_WITH_TOTAL
+    is_named = np.array(list(map(is_total_like, labels)))[codes] & (np.bincount(who)[who] >= FEWEST_WITH_TOTAL)
     is_near = (pulls > 0) & (np.abs(pulls - others) <= NEAR_TOTAL * others)
-    is_sum = (pulls == others) & (np.bincount(who, pulls > 0)[who] >= FEWEST_WITH_TOTAL) & _is_at_end(who)
+    ends = np.unique(who, return_index=True)[1], who.size - 1 - np.unique(who[::-1], return_index=True)[1]
+    is_sum = (pulls == others) & (np.bincount(who, pulls > 0)[who] >= FEWEST_WITH_TOTAL)
+    is_sum &= np.isin(np.arange(who.size), np.concatenate(ends))
     certain, perhaps = np.flatnonzero(is_named & is_near), np.flatnonzero(is_named | is_sum)
     if certain.size and reader.arms.expected is None:
         row = int(certain[0])
@@ -167,9 +168,8 @@ def _perhaps_totals(table: Collection, reader: Reader, labels: tuple[str, ...], 
         raise table.refuse(text, row=row + 1, column=reader.name["arm"], value=label, remedy=remedy)
     if not perhaps.size:
         return ()
-    row = int(perhaps[0])
-    is_exact = pulls[row] == others[row]
-    why = f"its count ({pulls[row]:,}) is the sum of the others" if is_exact else "it is called like a total"
+    row, why = int(perhaps[0]), "it is called like a total"
+    why = f"its count ({pulls[row]:,}) is the sum of the others" if pulls[row] == others[row] else why
     return (total_notice(labels[int(codes[row])], why),)
 
 
@@ -179,14 +179,6 @@ def perhaps_total_at_end(codes: Codes, labels: Sequence[str]) -> tuple[Notice, .
     if codes.size < FEWEST_WITH_TOTAL or not is_total_like(labels[last]) or np.count_nonzero(codes == last) > 1:
         return ()
     return (total_notice(labels[last], "it is called like a total and stands in the last row alone"),)
-
-
-def _is_at_end(who: Integers) -> NDArray[np.bool_]:
-    """Return which rows are the first or the last of their demonstration."""
-    ends = np.zeros(who.size, np.bool_)
-    ends[np.unique(who, return_index=True)[1]] = True
-    ends[who.size - 1 - np.unique(who[::-1], return_index=True)[1]] = True
-    return ends
 
 
 def _occurrences(cells: NDArray[Any]) -> Integers:

@@ -114,7 +114,7 @@ class TextBlock:
     def filled(self, columns: Sequence[pl.Series]) -> Integers | None:
         """Return which rows are not blank in every column of several, given some columns; None if that is every one."""
         width = len(self._header.names)
-        if width < 2 or not _blank_in_all(columns).any():
+        if width < 2 or not self._header.separator or not _blank_in_all(columns).any():
             return None
         blank = _blank_in_all(self.cells(range(width)))
         return (~blank).arg_true().to_numpy().astype(np.int64) if blank.any() else None
@@ -166,10 +166,6 @@ class JsonBlock(TextBlock):
 
         names = [self._header.names[at] for at in positions]
         return [pl.Series(name, json_cells(self._objects, name, refuse), pl.String) for name in names]
-
-    def filled(self, columns: Sequence[pl.Series]) -> Integers | None:
-        """Return that no object is left out."""
-        return None
 
     def late(self) -> dict[str, int]:
         """Return members that are no columns, since the beginning of the file lacks them, with their first rows."""

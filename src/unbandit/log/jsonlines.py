@@ -40,9 +40,7 @@ def json_names(data: bytes, path: str) -> list[str]:
         nested |= {name for name, value in row.items() if isinstance(value, list | dict)}
     if nested and nested.issuperset(names):
         text = "expected one JSON object per row; got one of lists or objects alone."
-        remedy = (
-            'Write each row as an object on a line of its own, as pandas\' to_json(orient="records", lines=True) does.'
-        )
+        remedy = 'Write one object per row and line, as pandas\' to_json(orient="records", lines=True) does.'
         raise LogError(text, path=path, remedy=remedy)
     return [name for name in names if name not in nested]
 

@@ -126,9 +126,8 @@ def times_in(column: pl.Series) -> Integers | None:
 
 def _are_no_rounds(numbers: pl.Series, unit: int) -> bool:
     """Return whether numbers in a column of rounds are times since 1970: all after 2001, and not consecutive."""
-    if numbers.null_count() or not (numbers * unit >= _NO_ROUNDS).all():
-        return False
-    return bool((numbers.diff(null_behavior="drop") != 1).any())
+    is_late = not numbers.null_count() and (numbers * unit >= _NO_ROUNDS).all()
+    return bool(is_late and (numbers.diff(null_behavior="drop") != 1).any())
 
 
 def _trend(times: Integers) -> int:

@@ -118,11 +118,9 @@ class Reader:
 
     def empty(self, batch: Batch) -> pl.Series:
         """Return which rows have no choice, no round and no reward, unless all of them are such."""
-        roles = [role for role in ("round", "reward") if role in self.name]
-        cells = [batch.columns[self.name[role]] for role in roles]
         blank = pl.Series(self.arms.blank_cells(batch.columns[self.name["arm"]]))
-        for column in cells:
-            blank &= column.is_null()
+        for name in self.columns("round", "reward"):
+            blank &= batch.columns[name].is_null()
         return blank & (not blank.all())
 
     def _runs(self, batch: Batch) -> tuple[Integers, Codes]:

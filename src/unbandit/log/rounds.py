@@ -181,16 +181,14 @@ def _times_beside(source: Source, reader: Reader) -> tuple[str, float] | None:
 
 def _is_by_time(reader: Reader, agreement: float) -> bool:
     """Return whether times go before a column that was only taken for rounds, since they run against it."""
-    is_certain = "round" in reader.named or reader.name["round"].strip().lower() == "round"
-    return agreement < -AGREES and not is_certain
+    return agreement < -AGREES and "round" not in (*reader.named, reader.name["round"].strip().lower())
 
 
 def _said_of_times(reader: Reader, name: str, agreement: float) -> Notice:
     """Say how times that stand beside rounds run; a warning where they contradict each other, and nobody chose."""
     rounds, by_time = reader.name["round"], naming("round", name)
     if agreement >= AGREES:
-        text = f'column "{name}" is not read: its times run in the order of the rounds in "{rounds}".'
-        return Notice("reading", text)
+        return Notice("reading", f'"{name}" is not read: its times run in the order of the rounds in "{rounds}".')
     if _is_by_time(reader, agreement):
         text = f'column "{rounds}" is not read as round, since the times in "{name}" run against it: it numbers the '
         return Notice("reading", f"{text}latest first. If that is the order, say so with {naming('round', rounds)}.")
@@ -287,10 +285,8 @@ def places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, No
 
 def _tied_times(table: Collection, places: Integers, name: str) -> tuple[Notice, ...]:
     """Warn of times that leave open how most rows follow each other, where that matters: other arms share them."""
-    log = (
-        moved(values, places) for values in (np.concatenate(table.numbers), table.demonstration_of_rows(), table.codes)
-    )
-    times, who, codes = (np.diff(values.astype(np.int64)) for values in log)
+    log = np.concatenate(table.numbers), table.demonstration_of_rows(), table.codes
+    times, who, codes = (np.diff(moved(values, places).astype(np.int64)) for values in log)
     tied = (times == 0) & (who == 0)
     count = int(np.count_nonzero(tied))
     if 2 * count <= table.codes.size or not codes[tied].any():

@@ -67,10 +67,8 @@ class SpreadsheetSource(Source):
                 if len(self._sheets) > 1
                 else "Check that it was saved.",
             )
-        rows = filled[layout.header :]
-        if frame.width < 2:  # where a blank cell may be a round without a choice
-            rows = pl.int_range(int(filled[0]) + layout.header, int(filled[-1]) + 1, eager=True)
-        self._rows = rows  # of data
+        every = pl.int_range(int(filled[0]), int(filled[-1]) + 1, eager=True)  # a cell alone may be blank for a round
+        self._rows = rows = (filled if frame.width > 1 else every)[layout.header :]  # of data
         names = [name or "" for name in frame.row(int(filled[0]))]
         if not layout.header:
             names = ["arm"] if len(names) == 1 else [str(at) for at in range(1, len(names) + 1)]

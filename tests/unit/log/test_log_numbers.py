@@ -325,7 +325,7 @@ def test_times_beside_rounds_that_agree_are_noted(name, columns, people):
     log = numbered(name, range(20), columns and {"round": name}, people=people)
     ((code, text),) = on_times(log)
     assert code == "reading"
-    assert text == f'column "timestamp" is not read: its times run in the order of the rounds in "{name}".'
+    assert text == f'"timestamp" is not read: its times run in the order of the rounds in "{name}".'
     assert choices(log) == list(ARMS) * people
 
 
