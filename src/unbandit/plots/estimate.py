@@ -435,7 +435,9 @@ def stretches(found: Stretches, *, ax: Axes | None = None) -> Any:
         parts.label_ends(axes, ends, names, lines)
         drift = "not tested for drift" if found.furthest is None else "no drift shown"
         if found.furthest is not None and found.drifted:
-            drift = f'drift of "{short(found.furthest.arm)}"'
+            moved = found.furthest
+            drift = f'drift of "{short(moved.arm if moved.decided else moved.shown_by)}"'
+            drift += "" if moved.decided else f' to "{short(moved.compared_with)}"'
         parts.put_remark(axes, f"{drift}; lines: {found.answer.level:.0%} intervals and bounds")
     return figure if ax is None else axes
 
