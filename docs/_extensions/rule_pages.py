@@ -54,8 +54,9 @@ SAID_BEFORE = (
     "arms that had such an interval, or the runs that failed.",
 )
 SAID_AFTER = (
-    "✓: the goal is met. ~: the runs do not decide it. ✗: it is missed. What has no row was not measured. Goals and",
-    "numbers of runs are on [the page of the calibration](../calibration.md).",
+    "No sign: the figure is right (93% to 97%; bounds, and gaps of posteriors: at least 93%). ✗: it is outside.",
+    "~: the runs do not decide. ·: too few cases. What has no row was not measured. Numbers of runs, and why some",
+    "figures are outside, are on [the page of the calibration](../calibration.md).",
 )
 
 
@@ -153,14 +154,15 @@ class Calibration(OfARule):
         found = list(calibrated(text, self.rule.name))
         if not found:
             return self.table(["It was not measured yet: see [the calibration](../calibration.md)."])
-        named = dict.fromkeys(cell for _, _, row in found for cell in row)
-        cells = sorted(named, key=lambda cell: [int(digits.replace(",", "")) for digits in NUMBERS.findall(cell)])
-        lines = [*SAID_BEFORE, "", f"| measured | rule and rewards | {' | '.join(cells)} |"]
-        lines.append("|---" * (len(cells) + 2) + "|")
-        for measure, written, row in found:
-            lines.append(
-                f"| {measure} | {_played(written)} | {' | '.join(_measured(row.get(cell, '')) for cell in cells)} |"
-            )
+        lines = [*SAID_BEFORE]
+        for method in dict.fromkeys(measure.partition(",")[0] for measure, _, _ in found):  # each has cells of its own
+            own = [each for each in found if each[0].partition(",")[0] == method]
+            named = dict.fromkeys(cell for _, _, row in own for cell in row)
+            cells = sorted(named, key=lambda cell: [int(digits.replace(",", "")) for digits in NUMBERS.findall(cell)])
+            lines += ["", f"| {method} | rule and rewards | {' | '.join(cells)} |", "|---" * (len(cells) + 2) + "|"]
+            for measure, written, row in own:
+                texts = [measure.partition(", ")[2], _played(written)]
+                lines.append(f"| {' | '.join([*texts, *(_measured(row.get(cell, '')) for cell in cells)])} |")
         lines += ["", *SAID_AFTER]
         return self.table(lines)
 
@@ -217,7 +219,7 @@ def _measured(cell: str) -> str:
     inside, _, mark = rest.partition(")")
     lines = [figure + mark, f"({inside})"] if bracket else [figure]
     unbroken = " ".join(line.replace(" ", "\u00a0") for line in lines)
-    return unbroken.replace("\u00a0±", " ±")  # tables have many columns
+    return unbroken.replace("\u00a0±", " ±").replace("\u00a0failed", " failed")  # tables have many columns
 
 
 def _number(value: object) -> str:
