@@ -384,7 +384,7 @@ def _against_procedures(each: ClosedFormMetrics) -> Score:
 
 
 BEYOND = """\
-The goals ask for every cell. What puts some out of reach has a column of its own where it can be measured.
+What is taken as right is asked of every cell. What puts some outside has a column of its own where it can be measured.
 
 - *Few different logs.* With fixed means a coverage is a sum of the probabilities of logs, each of which has one
   interval. Where an arm's number of pulls takes a few values only (the fewest of any arm are counted), coverage jumps
@@ -406,7 +406,7 @@ The goals ask for every cell. What puts some out of reach has a column of its ow
 
 
 def beyond_goals(cells: Sequence[ClosedFormMetrics], criteria: Sequence[Criterion]) -> Iterator[str]:
-    """Yield the lines about closed-form cells that miss a goal, with what explains most of them."""
+    """Yield the lines about closed-form cells that are outside, with what explains most of them."""
     by_place = {(f"{each.cell.design} means", *place(each)): each for each in cells}
     found = [
         (criterion, score, own)
@@ -417,7 +417,7 @@ def beyond_goals(cells: Sequence[ClosedFormMetrics], criteria: Sequence[Criterio
     ]
     if not found:
         return
-    yield from ("", "### Closed forms that miss a goal, and why", "", BEYOND)
+    yield from ("", "### Closed forms outside, and why", "", BEYOND)
     headings = (
         "measure", "whose", "cell", "measured", "pull counts that make up 95% of the runs", "intervals that reach 0",
         "error of `bracket` over that of the rewards' sample means", "error of the naive estimator over that",
@@ -446,7 +446,7 @@ class ClosedForms(Measure):
                 yield text, ClosedFormTrials(cells, sizes.seed)
 
     def remarks(self, metrics: Sequence[ClosedFormMetrics], criteria: Sequence[Criterion]) -> Iterator[str]:
-        """List the cells that miss a goal, and the runs behind all of them."""
+        """List the cells that are outside, and the runs behind all of them."""
         yield from beyond_goals(metrics, criteria)
         yield from ("", "### Runs behind the figures of the closed forms", "")
         runs: dict[tuple[str, str], str] = {}

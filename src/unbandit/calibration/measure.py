@@ -27,7 +27,7 @@ MISSED: Verdict = "missed"
 UNKNOWN: Verdict = "not measured"
 GOAL = (0.93, 0.97)  # for the coverage of 95% intervals
 FALSE_ALARMS = 0.02  # share of logs of the right rule that a check may flag, at most
-MARKS: dict[Verdict | None, str] = {MET: " ✓", OPEN: " ~", MISSED: " ✗", UNKNOWN: "", None: ""}
+MARKS: dict[Verdict | None, str] = {MET: "", OPEN: " ~", MISSED: " ✗", UNKNOWN: " ·", None: " ·"}
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,12 @@ class Criterion:
         shown = sorted(judged, key=lambda score: score.measured.value)
         shown = [score for score in shown if math.isfinite(score.measured.value)]
         return " to ".join(dict.fromkeys((shown[0].text, shown[-1].text))) if shown else "-"
+
+    @property
+    def judged(self) -> list[Score]:
+        """Return the scores with a verdict; of a criterion that scores can only miss, all that were measured."""
+        known = [each for each in self.scores if each.verdict == MISSED or math.isfinite(each.measured.value)]
+        return [each for each in known if self.only_misses or each.verdict not in (None, UNKNOWN)]
 
     @property
     def counted(self) -> str:

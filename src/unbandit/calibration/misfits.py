@@ -421,7 +421,7 @@ def check_criteria(cells: Sequence[CheckMetrics]) -> list[Criterion]:
         note = (
             "Every other run has means from N(0, 1), the others have even means, from 1 to 0. A log counts as flagged "
             "too if it is refused, because the rule cannot have made it. Where no test reaches "
-            "the goal, by the next table, there is no mark. "
+            "that share, by the next table, a cell is not judged. "
             f"`{DRIFT}`: the best arm falls by its lead over the second best, evenly over the log; a lead below "
             f"{CLEAR_LEAD:g} is less than {CLEAR_LEAD / SIGMA:g} standard deviations of a reward. "
             "`sigma half`, `sigma double`: rewards scatter half or twice as much as assumed."

@@ -1,12 +1,13 @@
-"""The calibration as a page, made of what a folder holds: a chart of coverage, every criterion with its scores."""
+"""The calibration as a page, made of what a folder holds: a chart of coverage, an overview, every table."""
 
 import math
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from unbandit._version import __version__
-from unbandit.calibration.measure import GOAL, MARKS, Criterion, averaged, grid
+from unbandit.calibration.measure import GOAL, MARKS, MISSED, OPEN, Criterion, Score, averaged, grid
 from unbandit.calibration.record import Findings
 from unbandit.formatting import capitalise, markdown_table
 from unbandit.plots import parts
@@ -18,23 +19,37 @@ if TYPE_CHECKING:
 INTRODUCTION = """\
 # How far the answers can be trusted
 
-{chart}Measured by unbandit {version}. Logs are simulated, so the truth behind them is known; the methods see only
-which arm was pulled. No run is left out, whatever it found.
+{chart}How often do intervals hold the truth, how large are errors, and are rules recognised? Logs are simulated, so the
+truth behind them is known; the methods see only which arm was pulled. No run is left out, whatever it found.
+
+**How to read the tables.** A cell is a rule with K arms and T rounds. Its figure has one Monte-Carlo error; a share of
+independent runs has its exact 95% interval in brackets. Intervals are nominal 95%: they should hold the truth in 95% of
+the runs, and mostly 93% to 97% is taken as right. Above each table stands what is taken as right in it.
+
+- No sign: the figure is right, with its whole 95% interval.
+- ✗: it is outside, with its whole 95% interval.
+- ~: the runs do not decide between the two.
+- ·: it is not judged, because it comes from very few cases or the range is not meant for this cell.
 """
 
-EXPLANATION = """\
-To measure it again: `make calibrate`. It can be stopped at any time and resumes where it stopped; the same seed gives
-the same figures on any number of cores, but for time and memory. To look at one rule:
-`{look}`.
+OVERVIEW = """\
+## In short
 
-Figures are given with one Monte-Carlo error; shares of independent runs with their exact 95% interval in brackets.
-✓: the goal is met, the whole 95% interval lies within it. ~: these runs do not decide it. ✗: it is missed, the whole
-interval lies outside. No mark: no goal applies.
+Every table in one line: its smallest and largest figure, and how many cells are outside. The table shows which ones,
+and text beside the tables says why, as far as that is known.
+"""
+
+CLOSING = """
+## How this page was made
+
+Measured by unbandit {version}, with `make calibrate`. It can be stopped at any time and resumes where it stopped; the
+same seed gives the same figures on any number of cores, but for time and memory. To look at one rule:
+`{look}`.
 """
 
 CHART = (
     "Share of the 95% intervals that hold the truth, by rule: the average over all cells with its 95% Monte-Carlo "
-    "interval; small marks are single cells. The band is the goal, 93% to 97%; (0/1) marks rewards of 0 and 1."
+    "interval; small marks are single cells. The band, 93% to 97%, is taken as right; (0/1) marks rewards of 0 and 1."
 )
 LEFT_OUT_SHOWN = 5
 
@@ -42,20 +57,26 @@ LEFT_OUT_SHOWN = 5
 def page(found: Sequence[Findings], picture: str | None = None) -> str:
     """Return the page, in Markdown; `picture` is the address of the chart."""
     chart = f"![{CHART}]({picture})\n\n*{CHART}*\n\n" if picture else ""
-    look = shlex.join(["unbandit", "calibrate", "posterior", "--rule", "ucb", "--runs", "50", "-o", "look"])
-    lines = [
-        INTRODUCTION.format(chart=chart, version=__version__),
-        *_measures(found),
-        "",
-        EXPLANATION.format(look=look),
-    ]
-    criteria = [each for own in found for each in own.criteria]
-    if criteria:
-        rows = [(each.key, each.measure, each.goal, each.span, each.counted) for each in criteria]
-        lines += markdown_table(("figures", "measure", "goal", "measured", "cells"), rows)
+    lines = [INTRODUCTION.format(chart=chart)]
+    rows = [_in_short(each) for own in found for each in own.criteria if each.judged]
+    if rows:
+        headings = ("figures", "what is measured", "taken as right", "smallest to largest", "outside")
+        lines += [OVERVIEW, *markdown_table(headings, rows)]
     for own in found:
         lines += _section(own)
+    look = shlex.join(["unbandit", "calibrate", "posterior", "--rule", "ucb", "--runs", "50", "-o", "look"])
+    lines += [CLOSING.format(version=__version__, look=look), *_measures(found)]
     return "\n".join(lines) + "\n"
+
+
+def _in_short(criterion: Criterion) -> tuple[str, ...]:
+    """Return the row of a table in the overview: what it is, its range, and how many cells are outside."""
+    verdicts = [score.verdict for score in criterion.judged]
+    missed = verdicts.count(MISSED)
+    outside = f"**{missed:,} of {len(verdicts):,}**" if missed else f"none of {len(verdicts):,}"
+    undecided = f", {verdicts.count(OPEN):,} not decided" if OPEN in verdicts else ""
+    link = f"[{capitalise(criterion.key)}](#{re.sub('[^a-z0-9 -]', '', criterion.key.lower()).replace(' ', '-')})"
+    return link, criterion.measure, criterion.goal, criterion.span, outside + undecided
 
 
 def _measures(found: Sequence[Findings]) -> Iterator[str]:
@@ -64,12 +85,12 @@ def _measures(found: Sequence[Findings]) -> Iterator[str]:
     for own in found:
         measure = f"[{own.measure.title}](#{own.measure.title.lower().replace(' ', '-')})"
         if not own.cells:
-            rows.append((measure, own.measure.about, "**not measured**", _why_missing(own), "", ""))
+            rows.append((measure, own.measure.about, "**not measured**", _why_missing(own), ""))
             continue
         unfinished = f", {own.unfinished:,} cells unfinished" if own.unfinished else ""
-        numbers = [", ".join(map(str, own.settings(key))) for key in ("seed", "code")]
-        rows.append((measure, own.measure.about, f"{own.runs}{unfinished}", _work(own), *numbers))
-    yield from markdown_table(("measured", "what", "runs per cell", "settings", "seed", "code"), rows)
+        seeds = ", ".join(map(str, own.settings("seed")))
+        rows.append((measure, own.measure.about, f"{own.runs}{unfinished}", _work(own), seeds))
+    yield from markdown_table(("measured", "what", "runs per cell", "settings", "seed"), rows)
 
 
 def _work(own: Findings) -> str:
@@ -102,18 +123,28 @@ def _section(own: Findings) -> Iterator[str]:
     criteria = own.criteria
     for criterion in criteria:
         yield from ("", f"### {capitalise(criterion.key)}", "")
-        yield f"{capitalise(criterion.measure)}.{_goal(criterion.goal)}"
+        yield f"{capitalise(criterion.measure)}.{_range(criterion)}"
         if criterion.note:
             yield criterion.note
         yield ""
-        scores = [(score.row, score.column, f"{score.text}{MARKS[score.verdict]}") for score in criterion.scores]
+        scores = [(score.row, score.column, f"{score.text}{_mark(criterion, score)}") for score in criterion.scores]
         yield from grid(criterion.rows, scores)
     yield from own.measure.remarks(own.metrics, criteria)
 
 
-def _goal(goal: str) -> str:
-    """Return the sentence about a goal, if there is one: `no goal: a property of the rule` says why there is none."""
-    return "" if goal == "no goal" else f" {capitalise(goal)}." if goal.startswith("no goal") else f" Goal: {goal}."
+def _range(criterion: Criterion) -> str:
+    """Return the sentence about what is taken as right; `no goal: a property of the rule` says why nothing is."""
+    wanted, _, why = criterion.goal.partition("no goal")
+    if not wanted:
+        return f" Neither right nor wrong{why}." if why else ""
+    said = "Wanted" if criterion.key.startswith("time") else "Taken as right"
+    return f" {'Nominal 95%; taken as right' if '95% intervals' in criterion.measure else said}: {wanted}."
+
+
+def _mark(criterion: Criterion, score: Score) -> str:
+    """Return the sign of a cell; none where nothing is judged, or cells can only be outside."""
+    is_judged = criterion.judged and (score.verdict == MISSED or math.isfinite(score.measured.value))
+    return "" if not is_judged or (criterion.only_misses and score.verdict is None) else MARKS[score.verdict]
 
 
 def short_labels(names: Sequence[str]) -> list[str]:

@@ -219,7 +219,7 @@ class Fits(Measure):
             Criterion("fit, coverage", "95% intervals that hold the fitted number", goal, note, "number", scores=held),
             Criterion(
                 "fit, width",
-                "length of those",
+                "length of the intervals of fitted numbers",
                 "index rules: at most 20% at T=2,000, 8% at T=50,000",
                 about,
                 "number",

@@ -351,7 +351,7 @@ class Sampler(Measure):
                 f"root mean squared error of the gaps, relative to a posterior with {long}, on the same logs",
                 f"at most {MOST_AGAINST_LONG}",
                 "A long run stands for an exact sampler. If a rule's filter is an approximation, so is its long run. "
-                "Runs without one of both posteriors are counted in brackets; if more than 1%, the goal is missed.",
+                "Runs without one of both posteriors are counted in brackets; if more than 1%, the cell is outside.",
                 scores=scores[0],
             ),
             Criterion(
