@@ -43,8 +43,10 @@ class ActionLog(Tabular):
         The label of every arm; two or more. An arm may never have been pulled.
     actions
         The arm (`i_t`, a position in `arms`) of every round, one demonstration after the other; None for counts.
-    offsets, demonstrations
-        Where each demonstration begins, and the end; the name of each.
+    offsets
+        Where each demonstration begins, and the end.
+    demonstrations
+        The name of each demonstration.
     reading
         What the user should know about how the log was read; `notices` has it in words.
     rewards
@@ -102,9 +104,11 @@ class ActionLog(Tabular):
         duplicates
             What rows of one name in a table of counts are: an error (`refuse`, the default), arms that only share a
             name (`separate`: "A", "A (2)" ...), or one arm (`add`). Refused for a log of rounds.
-        sheet, header
-            The sheet of a spreadsheet, by default the first; and whether the first row names the columns. Without a
-            header, the only column is the arm, and several are called 1, 2 and so on.
+        sheet
+            The sheet of a spreadsheet; by default the first.
+        header
+            Whether the first row names the columns. Without it, the only column is the arm, and several are called 1, 2
+            and so on.
         blank
             What becomes of rows without a choice: an error (`refuse`, the default), or they are left out (`skip`), as
             nobody chose in these rounds and nothing was learnt in them. They are no holes in the numbers of rounds.
@@ -133,7 +137,7 @@ class ActionLog(Tabular):
             As `read` takes them; a folder may have folders in it, also such as ``demonstration=7``. Files come in the
             order of their names, with numbers in them by value; the rows of each demonstration must be in order.
         columns, arms, sheet, header
-            As `read` takes them.
+            As for `read`.
 
         Examples
         --------
@@ -207,10 +211,14 @@ class ActionLog(Tabular):
 
         Parameters
         ----------
-        codes, arms
-            Integers from 0 to K - 1, in two dimensions one row per demonstration; the label of each.
-        offsets, demonstrations
-            Where each demonstration begins, and the end; their names, by default 1, 2, ...
+        codes
+            Integers from 0 to K - 1, in two dimensions one row per demonstration.
+        arms
+            The label of each of the K arms.
+        offsets
+            Where each demonstration begins, and the end.
+        demonstrations
+            Their names; by default 1, 2, ...
         rewards
             One per code, arranged like the codes; None or NaN where it is not known.
 
@@ -453,9 +461,10 @@ class ActionLog(Tabular):
         ----------
         kind
             `timeline` (`plots.timeline`) or `pulls` (`plots.cumulative_pulls`).
-        demonstration, switching
-            The one to draw, by default the first; the switching rounds to mark among the pulls:
-            `unbandit.switching_rounds(log, rule)`.
+        demonstration
+            The one to draw; by default the first.
+        switching
+            The switching rounds to mark among the pulls: `unbandit.switching_rounds(log, rule)`.
         ax
             Axes to draw into, which are then returned; default a new figure, which is returned.
         """
