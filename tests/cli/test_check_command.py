@@ -88,6 +88,21 @@ def test_strict_also_ends_with_4_where_a_warning_puts_the_rule_in_doubt(unbandit
     assert (unbandit(*asked).code, done.code) == (0, 4)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    ["estimate --rule ucb1", "posterior --rule softmax:temperature=0.3", "identify --candidates uniform",
+     "check --candidates ucb1"],
+)  # fmt: skip
+def test_times_that_run_against_the_rounds_put_every_answer_in_doubt(unbandit, tmp_path, asked):
+    rows = [f"{at + 1},2026-05-01T00:{59 - at:02}:00,{'AB'[at % 3 == 1]}" for at in range(60)]
+    (tmp_path / "log.csv").write_text("\n".join(["round,timestamp,arm", *rows, ""]))
+    command, *rule = asked.split()
+    given = command, str(tmp_path / "log.csv"), *rule, "--sigma", "0.5"
+    assert "times-against" in [each["code"] for each in json.loads(unbandit(*given, "--json").out)["warnings"]]
+    if command == "estimate":
+        assert unbandit(*given, "--strict").code == 4
+
+
 def test_strict_turns_it_into_an_exit_code(unbandit, log):
     assert (unbandit(*WRONG, "--strict").code, unbandit(*RIGHT, "--strict").code) == (4, 0)
     done = unbandit(*WRONG, "--strict", "--json")

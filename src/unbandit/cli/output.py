@@ -20,6 +20,7 @@ import typer
 from unbandit.cli.command import verbosity
 from unbandit.errors import (
     HARMLESS,
+    MISREAD,
     AssumptionWarning,
     Interrupts,
     LogError,
@@ -376,6 +377,8 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
     out, loudness = console(error=True), verbosity()
     notes = [*(each for each in warnings if each.code in HARMLESS), *notes]
     warnings = [each for each in warnings if each.code not in HARMLESS]
+    warnings = list(dict.fromkeys((*warnings, *(each for each in notes if each.code in MISREAD))))
+    notes = [each for each in notes if each.code not in MISREAD]
     notes = [each for each in notes if loudness > 0 or (loudness == 0 and each.code not in ONLY_VERBOSE)]
     for kind, notices in (("warning", warnings), ("note", notes)):
         groups: dict[str, list[Notice]] = {}

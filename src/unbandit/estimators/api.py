@@ -15,7 +15,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.errors import HARMLESS, AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
+from unbandit.errors import HARMLESS, MISREAD, AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.arguments import (
     DRAWING,
     as_log,
@@ -43,6 +43,7 @@ from unbandit.estimators.diagnostics import (
     Diagnosis,
     PlacedNotices,
     impossible_values,
+    misread,
     notices_of,
     say_open_best,
     sorted_rows,
@@ -187,6 +188,7 @@ def estimate(
     is_whole = record.ordered and not shows_part(record) and availability is None
     guessed = [] if chosen == "naive" else guessed_numbers(assumed, noise, can_fit=is_whole)
     notes = [*(record.said(bracketed=chosen != "posterior") if is_thinned(record) else record.reading), *meant]
+    notes = [each for each in notes if each.code not in MISREAD]
     if chosen != method and not record.ordered:
         notes.append(Notice("counts-only", "The log holds pull counts without their order: method counts is used."))
     if scale == "unknown":
@@ -233,6 +235,7 @@ def estimate(
     found, drifts = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
     misfits, said = said_of(found, used, drifts, record, can_fit=is_whole)
     misfits += [] if there is not None else sorted_rows(record)
+    misfits += misread(record)
     warnings = [*misfits, *late_start(tried, found, answer.posteriors, drawn or 0), *guessed, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
@@ -401,6 +404,7 @@ def posterior(
     fit, drifts = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted, drifts, record)
     misfits += [] if there is not None else sorted_rows(record)
+    misfits += misread(record)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
     warnings = [*misfits, *late_start(request, fit, [found], seed), *guessed, *late_arms(request), *warnings]
     for notice in (each for each in warnings if each.code not in HARMLESS):

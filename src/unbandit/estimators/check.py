@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.errors import Notice, option
+from unbandit.errors import MISREAD, Notice, option
 from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.diagnostics import BEGINNING
 from unbandit.estimators.procedures import Request
@@ -44,7 +44,7 @@ DOUBTS = frozenset(
 )  # fmt: skip
 """Notices that put in doubt that the rule made the record at all."""
 PERHAPS, BY_STRETCH = "Perhaps arm", "to see the estimates stretch by stretch."
-UNRELIABLE = DOUBTS | {"drift"}
+UNRELIABLE = DOUBTS | MISREAD | {"drift"}
 """Notices with which answers are not to be relied on."""
 STANDS = "That does not lift the warning above, which is about something that simulations are not compared in."
 

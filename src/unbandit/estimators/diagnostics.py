@@ -18,7 +18,7 @@ from unbandit import theory
 from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, EliminationRule, RecentIndexRule
 from unbandit.demonstrators.widths import RegretWidth
-from unbandit.errors import Notice, option
+from unbandit.errors import MISREAD, Notice, option
 from unbandit.estimators.arguments import is_thinned, shows_part
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
 from unbandit.formatting import counted, joined, quoted
@@ -178,6 +178,11 @@ def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
         f"{joined(['`arm,first,last`', *lines])}{more}."
     )
     return Notice("late-arm", text, round=int(first[at]), arm=arms[at])
+
+
+def misread(record: Record) -> list[Notice]:
+    """Return the warnings of how a log was read."""
+    return [each for each in record.reading if each.code in MISREAD]
 
 
 def sorted_rows(record: Record, fewest: int = 3) -> list[Notice]:

@@ -17,7 +17,7 @@ from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.estimators.availability import said_of_filtered
-from unbandit.estimators.diagnostics import sorted_rows
+from unbandit.estimators.diagnostics import misread, sorted_rows
 from unbandit.estimators.posterior import settled_prior
 from unbandit.fit import short_name
 from unbandit.formatting import joined, short_numbers
@@ -148,6 +148,7 @@ def identify(
     check_numbers(None, None, 0.95, sigma, bernoulli, "known", None)
     checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
+    warnings = [*misread(record), *warnings]
     check_rewards(record, noise)
     told = None if availability is None else told_availability(record, availability)
     request = IdentificationRequest(

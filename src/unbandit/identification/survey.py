@@ -38,7 +38,7 @@ from unbandit.errors import (
 )
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
-from unbandit.estimators.diagnostics import sorted_rows
+from unbandit.estimators.diagnostics import misread, sorted_rows
 from unbandit.fit import Check, not_checked
 from unbandit.formatting import json_number
 from unbandit.identification.candidates import (
@@ -371,7 +371,8 @@ def check(
         notes = [*shown, *notes]
     elif there is None:
         warnings = [*sorted_rows(record), *warnings]
-    return Survey(tuple(order), None if sigma is None else float(sigma), (*warnings, *notes), not_tried)
+    said = (*misread(record), *warnings, *notes)
+    return Survey(tuple(order), None if sigma is None else float(sigma), said, not_tried)
 
 
 def _check_contexts(

@@ -193,7 +193,7 @@ def _said_of_times(reader: Reader, name: str, agreement: float) -> Notice:
         text = f'column "{rounds}" is not read as round, since the times in "{name}" run against it: it numbers the '
         return Notice("reading", f"{text}latest first. If that is the order, say so with {naming('round', rounds)}.")
     runs = "run against" if agreement < -AGREES else "are not in the order of"
-    text = f'the times in "{name}" {runs} the rounds in "{rounds}": one of them is wrong, or means something else. '
+    text = f'The times in "{name}" {runs} the rounds in "{rounds}": one of them is wrong, or means something else. '
     if "round" in reader.named and agreement >= -AGREES:
         return Notice("reading", f"{text}To put rounds in the order of the times, use {by_time}.")
     own = "" if agreement < -AGREES else f", to keep them as they are, {naming('round', rounds)}"
