@@ -347,7 +347,7 @@ def test_times_that_contradict_rounds_are_warned_of(name, columns, people):
     assert choices(log) == list(ARMS[::-1]) * people
     ((code, text),) = on_times(log)
     assert code == "times-against"
-    assert f'the times in "timestamp" run against the rounds in "{name}"' in text
+    assert f'The times in "timestamp" run against the rounds in "{name}"' in text
     assert '["columns", {"round": "timestamp"}]' in text
     assert choices(numbered(name, range(19, -1, -1), {"round": "timestamp"})) == list(ARMS)
 
