@@ -285,6 +285,8 @@ class ThinnedLog(SeenRows):
         text += ", all before the log begins. Pulls are those seen." if self.begins_late else ". Pulls are those seen."
         if bracketed:
             text += " The others may be of any arm, so every gap lies in a bracket that takes in all cases."
+            if len(self.lengths) > 1 and (self.lengths == self.rows.lengths).any():
+                text += " Demonstrations that miss none are read as they are."
         if self.begins_late:
             text += f" Give those of every arm, if you know them, with {option('starting_pulls')}."
             return (*self.rows.reading, Notice("begins-late", text, count=total - seen))

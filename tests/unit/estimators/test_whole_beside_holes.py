@@ -44,3 +44,10 @@ def test_the_one_with_a_hole_is_still_bracketed_and_a_thinned_one_completed(tmp_
     np.testing.assert_array_equal(both.columns.gap[1], alone.columns.gap[0])
     kept, whole = (estimate(log, rule, sigma=0.5, check=False, **asked) for asked in ({"kept": 0.99}, {}))
     assert (kept.columns.gap[0, 1:] != whole.columns.gap[0, 1:]).all()
+
+
+def test_the_note_says_which_are_read_as_they_are(tmp_path):
+    log = written(tmp_path / "log.csv", UCB(alpha=0.25), {56})
+    said = [[each.message for each in estimate(part, "ucb", sigma=0.5, check=False).notes if each.code == "missing-rounds"]
+            for part in (log, log.select(1))]  # fmt: skip
+    assert ["miss none are read as they are" in text for (text,) in said] == [True, False]
