@@ -377,7 +377,7 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
     out, loudness = console(error=True), verbosity()
     notes = [*(each for each in warnings if each.code in HARMLESS), *notes]
     warnings = [each for each in warnings if each.code not in HARMLESS]
-    warnings = list(dict.fromkeys((*warnings, *(each for each in notes if each.code in MISREAD))))
+    warnings += [each for each in notes if each.code in MISREAD and each not in warnings]
     notes = [each for each in notes if each.code not in MISREAD]
     notes = [each for each in notes if loudness > 0 or (loudness == 0 and each.code not in ONLY_VERBOSE)]
     for kind, notices in (("warning", warnings), ("note", notes)):

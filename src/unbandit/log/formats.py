@@ -194,7 +194,7 @@ class TextSource(Source):
 
     def refuse(self, text: str, **data: Any) -> LogError:
         """Return the error that names this source, and of one without arms the line that looks like its header."""
-        if text.startswith(NO_ARM):
+        if text.startswith(NO_ARM) and "remedy" in data:
             lines = self._read_header()[1].decode("utf-8", "replace").splitlines()[:MOST_ABOVE]
             rows = [[cell.strip(' "') for cell in re.split("[,;\t]", line)] for line in lines]
             data["remedy"] = missing_arm_remedy(data["remedy"], rows, has_names=self._has_names)
