@@ -268,18 +268,23 @@ def read_header(chunks: Iterable[tuple[bytes, bool]], path: str, *, has_names: b
 
     `chunks` are bytes of the file, one chunk after the other, and whether each is the last; see also `header_of`.
     """
-    beginning, tried = b"", 0
-    for data, ended in chunks:
-        beginning += data
-        if not ended and len(beginning) < 2 * tried:
-            continue
-        tried = len(beginning)
+    for beginning, ended in _beginnings(chunks):
         header = header_of(beginning, path, ended=ended, has_names=has_names)
         if header is not None:
             return header, beginning
-        if tried > _LONGEST_ROW:
+        if len(beginning) > _LONGEST_ROW:
             raise endless_row(path, Before(-1, 0))
     raise AssertionError("the last chunk says that the file has ended")
+
+
+def _beginnings(chunks: Iterable[tuple[bytes, bool]]) -> Iterator[tuple[bytes, bool]]:
+    """Yield beginnings of a file, each at least twice as long as the one before, and whether it is all of the file."""
+    beginning, before = b"", 0
+    for data, ended in chunks:
+        beginning += data
+        if ended or len(beginning) >= 2 * before:
+            before = len(beginning)
+            yield beginning, ended
 
 
 def next_block(header: Header, data: bytes, at: int, path: str, before: Before, *, ended: bool) -> TextBlock | None:
@@ -353,21 +358,33 @@ def endless_row(path: str, before: Before, most: int = _LONGEST_ROW) -> LogError
     return LogError(text, path=path, remedy="Check its quotes.", row=before.rows + 1, line=before.lines + 1)
 
 
-def first_cells(data: bytes, header: Header, positions: Sequence[int], count: int) -> list[pl.Series]:
-    """Return the first cells of columns, unchecked, from the beginning of a file; a missing cell is blank."""
+def first_cells(
+    chunks: Iterable[tuple[bytes, bool]], header: Header, positions: Sequence[int], count: int
+) -> list[pl.Series]:
+    """Return the first cells of columns, unchecked; a missing cell is blank. Of long rows, fewer than `count` come."""
+    names = [header.names[at] for at in positions]
+    columns = [pl.Series(name, [], pl.String) for name in names]
+    for beginning, ended in _beginnings(chunks):
+        data = beginning.replace(b"\r", b"\n") if header.old else beginning
+        rows = _first_rows(data if ended else data[: data.rfind(b"\n") + 1], header, positions, count)
+        columns = [pl.Series(name, [row[at] for row in rows], pl.String) for at, name in enumerate(names)]
+        if len(rows) == count or len(beginning) >= BLOCK:
+            break
+    return columns
+
+
+def _first_rows(data: bytes, header: Header, positions: Sequence[int], count: int) -> list[list[str | None]]:
+    """Return cells of the first rows of text that ends with a whole row, or with the file."""
     if not header.separator:
-        whole = data[: data.rfind(b"\n") + 1] or data
-        rows = [row for _, row in islice(json_rows(whole, "", 0, 0), count)]
-        named = [header.names[at] for at in positions]
-        cells = [[None if row.get(name) is None else str(row[name]) for row in rows] for name in named]
-        return [pl.Series(name, column, pl.String) for name, column in zip(named, cells, strict=True)]
-    usual = data.replace(b"\r", b"\n") if header.old else data
-    records = list[list[str]]()
+        names = [header.names[at] for at in positions]
+        objects = (row for _, row in islice(json_rows(data, "", 0, 0), count))
+        return [[None if row.get(name) is None else str(row[name]) for name in names] for row in objects]
+    rows = list[list[str | None]]()
     with suppress(_BrokenRow, UnicodeDecodeError):
-        read = (record for *_, record in _records(usual[len(header.text) :], header.separator))
-        records.extend(islice((record for record in read if any(record) or len(header.names) < 2), count))
-    cells = [[record[at] if at < len(record) else None for record in records] for at in positions]
-    return [pl.Series(header.names[at], column, pl.String) for at, column in zip(positions, cells, strict=True)]
+        read = (record for *_, record in _records(data[len(header.text) :], header.separator))
+        for record in islice((record for record in read if any(record) or len(header.names) < 2), count):
+            rows.append([record[at] if at < len(record) else None for at in positions])
+    return rows
 
 
 def _plain_rows(header: Header, data: bytes, at: int) -> tuple[bytes, int]:

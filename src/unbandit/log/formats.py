@@ -201,9 +201,12 @@ class TextSource(Source):
         return super().refuse(text, **data)
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
-        """Return the first rows of columns; a missing cell is blank."""
-        _, beginning = self._read_header()
-        return first_cells(beginning, self._header, positions, count)
+        """Return the first rows of columns; a missing cell is blank. Of very long rows fewer come."""
+        own = [at for at in positions if at < len(self._header.names)] or [0]
+        cells = dict(zip(own, first_cells(self._chunks(1 << 16), self._header, own, count), strict=True))
+        for at, (key, value) in enumerate(self.partition.items(), len(self._header.names)):
+            cells[at] = pl.Series(key, [value]).new_from_index(0, len(cells[own[0]]))
+        return [cells[at] for at in positions]
 
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         positions = [self._header.names.index(name) for name in names]
