@@ -8,13 +8,16 @@ import itertools
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import polars as pl
+
 from unbandit.errors import LogError, Notice, ResumeError
+from unbandit.log.columns import FIRST_ROWS
 from unbandit.log.csv import BLOCK, Before, Header, endless_row, header_of, next_block
-from unbandit.log.formats import WHOLE, ParquetSource, layout_notices
+from unbandit.log.formats import WHOLE, ParquetSource, layout_notices, open_source
 from unbandit.log.growth import GrowingLog
 from unbandit.log.parquet import PARQUET
 from unbandit.log.reader import label_notices
@@ -23,6 +26,7 @@ from unbandit.log.sources import (
     GZIP,
     Batch,
     Columns,
+    Layout,
     LogFile,
     Source,
     by_value,
@@ -84,7 +88,7 @@ class Follower:
         if self._reader is not None:
             log, column = self._log, self._reader.name.get("demonstration")
             alike = label_notices(log.arm_column.coder.labels, log.demonstrations, log.lengths, column)
-            reading = (*self._reader.notices, *alike, *self._reader.time_notices())
+            reading = (*self._reader.notices, *self._reader.order_notices, *alike, *self._reader.time_notices())
         return (*layout, *reading, *(Notice("reading", text) for text in waiting))
 
     def position(self) -> dict[str, Any]:
@@ -121,11 +125,14 @@ class Follower:
         """Read what came since in one file; the columns are found in the first file that has some."""
         if not tail.find_names():
             return
+        is_new = self._reader is None
         if self._reader is None:
             labels = self._log.arm_column, self._log.demonstration_column
             reached = self._before.get("rounds"), self._before.get("times")
             self._reader = OrderedReader(tail.names, tail.refuse, self._columns, *labels, *reached)
             self._kinds = {name: tail.kind(name) for name in self._reader.columns()}
+        if is_new or (tail is next(iter(self._tails.values())) and tail.read["rows"] < FIRST_ROWS):
+            self._reader.compare_with_times(tail)
         check_columns(tail, self._kinds, "files before")
         self.settled = False
         for batch in tail.batches(list(self._kinds), _ALL_ROWS):
@@ -266,6 +273,11 @@ class TextTail(Tail):
             cells = dict(zip(names, columns, strict=True))
             yield Batch(cells, self._path, block.rows_before, block.line, block.late())
 
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Return the first rows of columns, wherever the reading stopped."""
+        layout = Layout(header=self._has_names)
+        return open_source(self._path, self.file.partition, layout).head(positions, count)
+
     def more(self) -> bool:
         """Look behind what was read; a file without its line of names has that to come, one without rows is whole."""
         with self._opened() as file:
@@ -341,6 +353,11 @@ class ParquetTail(Tail):
         """Return what a column holds."""
         assert self._source is not None
         return self._source.kind(name)
+
+    def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
+        """Return the first rows of columns, wherever the reading stopped."""
+        assert self._source is not None
+        return self._source.head(positions, count)
 
     def _tables(self, names: list[str], rows: int) -> Iterator[Batch]:
         """Read the file, or the rest of it where the reading was stopped in the middle."""

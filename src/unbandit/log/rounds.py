@@ -49,10 +49,10 @@ def collect_part(
     labels = LabelColumn("arm", arms, blank_choice_remedy(whole=whole)), LabelColumn("demonstration")
     names, orders = sources[0].names, tuple[Notice, ...]()
     reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
-    beside = _times_beside(sources[0], reader)
+    beside = times_beside(sources[0], reader)
     if beside is not None:
-        orders = (_said_of_times(reader, *beside),)
-        if _is_by_time(reader, beside[1]):  # read as if it had no such column of rounds
+        orders = (said_of_times(reader, *beside),)
+        if goes_by_time(reader, beside[1]):  # read as if it had no such column of rounds
             names = ["" if name == reader.name["round"] else name for name in names]
             reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
     if skip and "pulls" in reader.name:
@@ -69,7 +69,7 @@ def collect_part(
     refuse_duplicates(duplicates)
     refuse_unread_counts(sources, table, reader)
     _refuse_offers(sources[0], table, reader)
-    reader.notices += orders or _times_left(sources[0], reader)
+    reader.notices += orders or times_left(sources[0], reader)
     if arms is None:
         reader.notices += perhaps_total_at_end(table.codes if table.blank is None else table.codes[~table.blank], known)
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
@@ -139,7 +139,7 @@ def _refuse_offers(source: Source, table: Collection, reader: Reader) -> None:
     raise source.refuse(text, column=mark, remedy=remedy)
 
 
-def _times_left(source: Source, reader: Reader) -> tuple[Notice, ...]:
+def times_left(source: Source, reader: Reader) -> tuple[Notice, ...]:
     """Say which column has times in its first rows, in their order or the reverse, where no column orders the rows."""
     places = _others(source, reader.columns())
     if {"round", "pulls"} & {*reader.name, *reader.named} or not places:
@@ -157,7 +157,7 @@ def _times_left(source: Source, reader: Reader) -> tuple[Notice, ...]:
     return ()
 
 
-def _times_beside(source: Source, reader: Reader) -> tuple[str, float] | None:
+def times_beside(source: Source, reader: Reader) -> tuple[str, float] | None:
     """Return a column of times that stands unread beside rounds, and how far its order is theirs: from 1 to -1."""
     name = next((source.names[at] for at in _others(source, reader.columns()) if is_time_like(source.names[at])), None)
     if name is None or "round" not in reader.name or "pulls" in reader.name:
@@ -179,17 +179,17 @@ def _times_beside(source: Source, reader: Reader) -> tuple[str, float] | None:
     return (name, as_is / most) if most > 0 else None
 
 
-def _is_by_time(reader: Reader, agreement: float) -> bool:
+def goes_by_time(reader: Reader, agreement: float) -> bool:
     """Return whether times go before a column that was only taken for rounds, since they run against it."""
     return agreement < -AGREES and "round" not in (*reader.named, reader.name["round"].strip().lower())
 
 
-def _said_of_times(reader: Reader, name: str, agreement: float) -> Notice:
+def said_of_times(reader: Reader, name: str, agreement: float) -> Notice:
     """Say how times that stand beside rounds run; a warning where they contradict each other, and nobody chose."""
     rounds, by_time = reader.name["round"], naming("round", name)
     if agreement >= AGREES:
         return Notice("reading", f'"{name}" is not read: its times run in the order of the rounds in "{rounds}".')
-    if _is_by_time(reader, agreement):
+    if goes_by_time(reader, agreement):
         text = f'column "{rounds}" is not read as round, since the times in "{name}" run against it: it numbers the '
         return Notice("reading", f"{text}latest first. If that is the order, say so with {naming('round', rounds)}.")
     runs = "run against" if agreement < -AGREES else "are not in the order of"

@@ -311,3 +311,37 @@ def test_line_ends_of_the_old_macintosh_are_refused_and_half_of_the_usual_ones_w
     assert followed.news() == 0
     path.write_bytes(mark + b"arm\r\nA\r\n")
     assert followed.news() == 1
+
+
+TIMES = [f"2026-05-01T10:{59 - minute:02}:00Z" for minute in range(20)]  # newest first
+
+
+@pytest.mark.parametrize("afresh", [False, True])
+def test_rounds_that_times_run_against_are_refused_once_the_first_rows_show_it(tmp_path, afresh):
+    path = tmp_path / "log.csv"
+    path.write_text("index,timestamp,arm\n")
+    followed = Followed(path)
+    for at in range(3):
+        append(path, f"{at + 1},{TIMES[at]},{'AB'[at % 2]}\n")
+    assert followed.news(afresh=afresh) == 3  # too few to say which way times run
+    for at in range(3, 8):
+        append(path, f"{at + 1},{TIMES[at]},{'AB'[at % 2]}\n")
+    with pytest.raises(LogError, match='those in "timestamp" run against "index"'):
+        followed.news(afresh=afresh)
+    named = Followed(path, columns={"round": "index"})
+    assert named.news() == 8
+    assert "times-against" in [each.code for each in named.follower.notices]
+
+
+def test_files_of_a_folder_are_compared_with_their_times_too(tmp_path):
+    rows = range(1, 21)
+    table = pl.DataFrame({"index": rows, "timestamp": TIMES, "arm": list("ABBAABABBBABABBAAABB")})
+    table.write_parquet(tmp_path / "part-1.parquet")
+    with pytest.raises(LogError, match='those in "timestamp" run against "index"'):
+        Followed(tmp_path).news()
+    table.with_columns(timestamp=pl.Series(TIMES[::-1])).write_parquet(tmp_path / "part-1.parquet")
+    followed = Followed(tmp_path)
+    assert followed.news() == 20
+    (said,) = (each.text for each in followed.follower.notices if '"timestamp"' in each.text)
+    assert said == '"timestamp" is not read: its times run in the order of the rounds in "index".'
+    assert sum(followed.follower.news()) == 0

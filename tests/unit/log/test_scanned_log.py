@@ -233,3 +233,48 @@ def test_what_helps_where_rows_are_missing_is_named(rounds, named, tmp_path):
     with pytest.raises(LogError, match="must be in order") as refused:
         ScannedLog(sources_of(path), rows=10).tallied("counts")
     assert [word for word in ("columns", "kept", "starting_pulls") if word in str(refused.value)] == named
+
+
+# Times beside a column of rounds, as a log in memory compares them
+
+TIMES = [f"2026-05-01T10:{minute:02}:00Z" for minute in range(20)]
+
+
+def dated(path, name, times, column="timestamp"):
+    rows = zip(range(1, len(times) + 1), times, "ABBAABABBBABABBAAABB", strict=False)
+    path.write_text(f"{name},{column},arm\n" + "".join(f"{at},{time},{arm}\n" for at, time, arm in rows))
+    return path
+
+
+@pytest.mark.parametrize("name", ["index", "step"])
+def test_a_log_numbered_newest_first_is_refused_and_the_times_named(tmp_path, name):
+    path = dated(tmp_path / "log.csv", name, TIMES[::-1])
+    with pytest.raises(LogError, match=f'those in "timestamp" run against "{name}"') as refused:
+        ActionLog.scan(path)
+    assert refused.value.column == name
+    for role in ("timestamp", name):
+        assert f'{{"round": "{role}"}}' in refused.value.remedy
+    assert "read it whole" in refused.value.remedy
+    assert ActionLog.scan(path, columns={"round": name}).lengths.tolist() == [20]
+
+
+@pytest.mark.parametrize("name", ["index", "round"])
+@pytest.mark.parametrize("times", [TIMES, TIMES[::-1], TIMES[10:] + TIMES[:10]])
+@pytest.mark.parametrize("columns", [None, "named"])
+def test_a_scan_says_of_times_what_a_log_in_memory_says(tmp_path, name, times, columns):
+    path = dated(tmp_path / "log.csv", name, times)
+    roles = columns and {"round": name}
+    if name == "index" and times == TIMES[::-1] and not columns:
+        return  # refused, see above
+    read, scanned = ActionLog.read(path, columns=roles), ActionLog.scan(path, columns=roles)
+    assert read.pulls.tolist() == scanned.pulls.tolist()
+    assert read.reading == scanned.reading
+    assert any('"timestamp"' in text for text in scanned.notices)
+
+
+def test_a_scan_names_times_that_nothing_reads(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("seen,arm\n" + "".join(f"{time},{arm}\n" for time, arm in zip(TIMES[::-1], "AB" * 10, strict=True)))
+    (text,) = (each for each in ActionLog.scan(path).notices if "looks like times" in each)
+    assert "newest first" in text
+    assert text in ActionLog.read(path).notices
