@@ -30,7 +30,7 @@ from unbandit.inference.decisions import Predictions, predict
 from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import NormalPrior, Prior, belief_of
 from unbandit.inference.rivals import predicts
-from unbandit.inference.simulations import SIMULATIONS, fit_by_simulation, is_long
+from unbandit.inference.simulations import MOST_SIMULATED_ARMS, SIMULATIONS, fit_by_simulation, is_long
 from unbandit.inference.steps import opening_chance, reading_of
 from unbandit.inference.surface import (
     CLOUDS,
@@ -67,6 +67,8 @@ MOST_SPAN = 25.0  # ratio of the ends of an interval, from which on a log is sai
 PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one that filters
 FILTERS = 2  # such clouds that filter under each value near the top
 UNCLEAR = 0.5  # deviation of a number's logarithm from which on simulations show nothing
+FIRST_ROUNDS, FIRST_ROUNDS_PER_ARM = 2_000, 500  # of a long log, whose decisions are predicted
+APART = 2.0  # standard errors by which the two ways to read a long log may differ
 FEWEST_CLOSE = 5  # pulls per arm beside the most-pulled one, below which a long log shows nothing
 FAR = 4.0  # deviations to which a density that is normal is laid out
 MORE, AGREE = 4, 2.0  # times as many particles under a setting where clouds differ by more nats
@@ -82,7 +84,9 @@ WIDEST = 0.7  # deviation of a number's logarithm up to which a few clouds show 
 
 BY_DECISIONS = "decisions, predicted one by one"
 BY_FILTER = "evidence, by a particle filter"
+BY_BEGINNING = "decisions of the first rounds, predicted one by one"
 BY_SIMULATION = "pulls and visits, beside simulations"
+BY_BOTH = "decisions of the first rounds, and simulations of all"
 
 
 @dataclass(frozen=True)
@@ -215,11 +219,13 @@ def fit_family(
         if not axes:
             return ParameterPosterior(family, axes, np.empty((1, 0)), np.ones(1), shown, fixed, settings)
         evidence = replace(evidence, fixed=fixed)
-        long = _by_simulations(evidence, axes[0]) if len(axes) == 1 and is_long(log, example) else None
-        places, density = long or _without_clouds(evidence, axes, level) or _by_clouds(evidence, axes)
+        if len(axes) == 1 and is_long(log, example):
+            places, density, method = _of_a_long_log(evidence, axes, level)
+        else:
+            places, density = _without_clouds(evidence, axes, level) or _by_clouds(evidence, axes)
+            method = BY_DECISIONS if evidence.predicted else BY_FILTER
     weights = density / density.sum()
     _refuse_open_ends(family, axes, places, weights, level)
-    method = BY_SIMULATION if long is not None else BY_DECISIONS if evidence.predicted else BY_FILTER
     fitted = tuple(_fitted_number(axis, places[:, at], weights, level, method) for at, axis in enumerate(axes))
     freedom = int(((log.pulls > 0).sum(axis=1) - 1).sum())
     fitted = tuple(
@@ -241,6 +247,41 @@ def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Nu
     xs, values = _narrowed(evidence, axes)
     _refuse_spikes(evidence.family, xs)
     return evidence_density(xs, values, _error(evidence, xs))
+
+
+def _of_a_long_log(evidence: _Evidence, axes: tuple[Axis, ...], level: float) -> tuple[Numbers, Numbers, str]:
+    """Return the same for one number of a long log, and the method: whichever of two shows the number more closely.
+
+    One predicts the decisions of the first rounds, among which most can go either way; the other simulates all rounds.
+    Where they are far apart, both count.
+    """
+    arms, refused = len(evidence.log.arms), list[NotIdentifiable]()
+    beginning = replace(evidence, rounds=max(FIRST_ROUNDS, FIRST_ROUNDS_PER_ARM * arms), best=None)
+
+    def of_beginning() -> tuple[Numbers, Numbers]:
+        places, density = _by_clouds(beginning, axes)
+        _refuse_open_ends(evidence.family, axes, places, density / density.sum(), level)
+        return places, density
+
+    ways: list[tuple[str, Callable[[], tuple[Numbers, Numbers]]]] = [(BY_BEGINNING, of_beginning)]
+    if arms <= MOST_SIMULATED_ARMS:
+        ways.append((BY_SIMULATION, partial(_by_simulations, evidence, axes[0])))
+    found = list[tuple[float, float, Numbers, Numbers, str]]()
+    for method, way in ways:
+        try:
+            places, density = way()
+        except NotIdentifiable as error:
+            refused.append(error)
+            continue
+        x, weights = places[:, 0], density / density.sum()
+        centre = float(weights @ x)
+        found.append((math.sqrt(float(weights @ np.square(x - centre))), centre, places, weights, method))
+    if not found:
+        raise refused[0]
+    _, _, places, weights, method = min(found, key=lambda each: each[0])
+    if len(found) > 1 and abs(found[0][1] - found[1][1]) > APART * math.hypot(found[0][0], found[1][0]):
+        return np.vstack([each[2] for each in found]), np.concatenate([each[3] for each in found]), BY_BOTH
+    return places, weights, method
 
 
 def _by_simulations(evidence: _Evidence, axis: Axis) -> tuple[Numbers, Numbers]:
@@ -448,6 +489,7 @@ class _Evidence:
     prior: Prior
     horizons: tuple[int, ...]
     seed: int
+    rounds: int | None = None  # of each demonstration that are read; by default all
     best: tuple[Predictions, ...] | None = None  # of the most probable value so far, by demonstration
     variances: dict[tuple[float, ...], float] = field(default_factory=dict, init=False)  # of errors, by place
     largest: list[float] = field(default_factory=list, init=False)  # by Laplace's method, of each demonstration so far
@@ -478,7 +520,7 @@ class _Evidence:
         rule = _rule_at(self.family, self.axes, self.fixed, x)
         belief, found = belief_of(self.prior, len(self.log.arms), self.noise, None), list[float]()
         for which, horizon in enumerate(self.horizons):
-            each = evidence_without_clouds(self.log.select(which), rule, belief, [horizon])
+            each = evidence_without_clouds(self.log.select(which, self.rounds), rule, belief, [horizon])
             if each is None:
                 return None
             if each > ROUNDED and self.log.rewards is None:  # no choices are more probable than 1: it broke down
@@ -523,7 +565,7 @@ class _Evidence:
         assert isinstance(rule, IndexRule)
         total, variance, kept = 0.0, 0.0, []
         for which, horizon in enumerate(self.horizons):
-            record = self.log.select(which)
+            record = self.log.select(which, self.rounds)
             given = record, rule, self.noise, self.prior, horizon, PARTICLES
             limit = None if self.best is None else self.best[which]
             first = predict(*given, seed=seed, unless_below=limit, evidence_only=True)
@@ -552,7 +594,7 @@ class _Evidence:
         self, rule: Demonstrator, which: int, clouds: int, seed: int, rounds: int | None = None,
         particles: int | None = FILTERED,
     ) -> tuple[float, float]:  # fmt: skip
-        record, horizons = self.log.select(which, rounds), [self.horizons[which]]
+        record, horizons = self.log.select(which, rounds or self.rounds), [self.horizons[which]]
         belief = belief_of(self.prior, len(self.log.arms), self.noise, None)
         found = run_filters(
             record, rule, belief, horizons, particles, min(clouds, FILTERS), seed, threads=1, keep_paths=False,

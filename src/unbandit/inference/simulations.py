@@ -26,7 +26,7 @@ from unbandit.log import ActionLog
 
 Numbers = NDArray[np.float64]
 
-LONG, MOST_ARMS = 10_000, 10  # rounds from which on a log is fitted so, and arms up to which
+LONG, MOST_SIMULATED_ARMS = 10_000, 10  # rounds from which on a log is long, and arms up to which it is simulated
 PARTS = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0)  # of a log, in which changes are counted
 EARLY = 8  # of which part the first pulls are counted
 AROUND = 0.3  # deviation of the logarithm of a gap around the one that the pulls suggest
@@ -48,8 +48,8 @@ class SimulatedNumber(NamedTuple):
 
 
 def is_long(log: ActionLog, rule: Demonstrator) -> bool:
-    """Return whether a number of a rule is fitted to a log by simulation."""
-    return isinstance(rule, IndexRule) and int(log.lengths.min()) >= LONG and len(log.arms) <= MOST_ARMS
+    """Return whether a log is too long to predict all its decisions, so that a number is fitted in another way."""
+    return isinstance(rule, IndexRule) and int(log.lengths.min()) >= LONG
 
 
 def fit_by_simulation(

@@ -9,11 +9,16 @@ import pytest
 import unbandit as ub
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError, shell_option
-from unbandit.inference import usual_prior
+from unbandit.inference import parameters, usual_prior
 from unbandit.inference.parameters import (
+    BY_BEGINNING,
+    BY_BOTH,
+    BY_SIMULATION,
     Axis,
     _by_clouds,
+    _Evidence,
     _narrowed,
+    _of_a_long_log,
     _refuse_spikes,
     _scale_note,
     _without_clouds,
@@ -336,16 +341,58 @@ def test_a_regression_finds_the_place_of_a_log_and_what_is_left_over():
 
 
 def test_the_scale_of_a_long_log_is_found_by_simulation():
-    long_log = ub.UCB(scale=0.9).demonstrate(ub.Instance([1.0, 0.8, 0.7, 0.2], 0.5), 10_000, seed=3)
+    long_log = ub.UCB(scale=0.9).demonstrate(ub.Instance([1.0, 0.98, 0.9, 0.2], 0.5), 10_000, seed=3)
     (scale,) = fit(long_log, "ucb:alpha=0.25,scale=fit").fitted
     assert scale.method == "pulls and visits, beside simulations"
     assert scale.low < 0.9 < scale.high
     assert scale.high < 1.6 * scale.low
 
 
+def test_the_scale_of_a_long_log_that_soon_settles_is_found_by_its_first_decisions():
+    """Few arms are tried after the beginning: too few for simulations, which were all that such logs were read by."""
+    long_log = ub.UCB(scale=0.9).demonstrate(ub.Instance([1.0, 0.0, 0.2, 0.5], 0.5), 10_000, seed=3)
+    (scale,) = fit(long_log, "ucb:alpha=0.25,scale=fit").fitted
+    assert scale.method == "decisions of the first rounds, predicted one by one"
+    assert scale.low < 0.9 < scale.high < 1.6 * scale.low
+
+
+def line(centre, deviation):
+    x = np.linspace(centre - 5 * deviation, centre + 5 * deviation, 401)
+    return x[:, None], np.exp(-0.5 * np.square((x - centre) / deviation))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "method", "reach"),
+    [
+        ((0.0, 0.1), (0.1, 0.2), BY_BEGINNING, (-0.2, 0.2)),
+        ((0.0, 0.2), (0.1, 0.1), BY_SIMULATION, (-0.1, 0.3)),
+        ((0.0, 0.1), (0.5, 0.1), BY_BOTH, (-0.2, 0.7)),
+        (None, (0.1, 0.1), BY_SIMULATION, (-0.1, 0.3)),
+    ],
+)
+def test_of_two_readings_of_a_long_log_the_closer_one_counts_or_both(first, second, method, reach, monkeypatch):
+    refusal = NotIdentifiable("nothing shows.")
+
+    def by_clouds(evidence, axes):
+        assert evidence.rounds == 2_000
+        if first is None:
+            raise refusal
+        return line(*first)
+
+    monkeypatch.setattr(parameters, "_by_clouds", by_clouds)
+    monkeypatch.setattr(parameters, "_by_simulations", lambda evidence, axis: line(*second))
+    axis = Axis("scale", -5.0, 5.0, open_low=True, open_high=True)
+    family, log = rule_or_family("ucb:alpha=0.25,scale=fit"), ub.ActionLog.from_actions([0, 1] * 6_000)
+    evidence = _Evidence(log, family, (axis,), {}, ub.Gaussian(0.5), ub.NormalPrior(0.0, 1.0), (12_000,), 0)
+    places, weights, found = _of_a_long_log(evidence, (axis,), 0.95)
+    ends = [quantile(places[:, 0], weights / weights.sum(), share) for share in (0.025, 0.975)]
+    assert found == method
+    assert ends == pytest.approx(reach, abs=0.05)
+
+
 def test_a_long_log_of_one_arm_shows_no_scale():
     log = ub.ActionLog.from_codes(np.append([0, 1, 2], np.zeros(9_997, np.int64)), ("A", "B", "C"))
-    with pytest.raises(NotIdentifiable, match="have 2 pulls together, too few"):
+    with pytest.raises(NotIdentifiable, match="does not show scale"):
         fit(log, "ucb:alpha=0.25,scale=fit")
 
 
