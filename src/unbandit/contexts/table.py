@@ -4,7 +4,7 @@ Columns, labels, rounds and files are read by the reader of plain logs (`log/rea
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,16 @@ from unbandit.log.labels import Integers, LabelColumn, Refuse, is_number, listed
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Collection, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.rewards import TRUTHS, DecimalMarks, Rewards, numbers_of, words_of
-from unbandit.log.rounds import moved, places_by_round, places_by_time
+from unbandit.log.rounds import (
+    compared_times,
+    goes_by_time,
+    moved,
+    places_by_round,
+    places_by_time,
+    replaced_by_times,
+    said_of_times,
+    tied_times,
+)
 from unbandit.log.sources import ROWS, Arms, Columns, Source, check_alike, source_notices
 
 Features = Sequence[str] | str | None
@@ -171,6 +180,10 @@ class ContextTable:
         self.rest = [name for name in others if name != self.chosen]
         self.roles = {role: name for role, name in self.named.items() if role in ROLES} | {"pulls": ""}
 
+    def leave_out(self, names: Set[str]) -> None:
+        """Read the table as if it had no columns of these names."""
+        self.rest = [name for name in self.rest if name not in names]
+
     def places(self, source: Source) -> dict[str, tuple[int, ...]]:
         """Return the position of the column that plays each role."""
         found = find_columns(self.rest, self.roles, source.refuse)
@@ -225,6 +238,15 @@ def collect_contexts(
     """Read a log with contexts, in long form (one row per offer) or in wide form (one row per round)."""
     layout = ContextTable(sources[0], features, columns)
     reader = layout.reader(sources[0], arms)
+    other_data = layout.features if layout.chosen is None else [*layout.features, layout.chosen]
+    beside, orders = compared_times(sources, reader, other_data), tuple[Notice, ...]()
+    if beside is not None:
+        if layout.chosen is not None:  # the offers of a round need not share a time
+            beside = beside._replace(is_disputed=True)
+        orders = (said_of_times(reader, *beside),)
+        if goes_by_time(reader, *beside[1:]):
+            layout.leave_out(replaced_by_times(reader, layout.rest, beside.name))
+            reader = layout.reader(sources[0], arms)
     reader.perhaps_mark = None  # it was looked for
     most = MOST_CELLS // (len(layout.features) + OTHER_CELLS)
     numbers = [FeatureColumn(name) for name in layout.features]
@@ -240,7 +262,8 @@ def collect_contexts(
     reader.refuse_data_as_names(sources[0])
     known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
-    notices = source_notices(sources) + layout.notices() + layout.unread(reader.columns())
+    known_of = [*reader.columns(), *([] if beside is None else [beside.name])]
+    notices = source_notices(sources) + layout.notices() + orders + layout.unread(known_of)
     notices += label_notices(present, demonstrations)
     offers = layout.perhaps_offers(sources[0], reader)
     if offers:
@@ -423,8 +446,8 @@ def _arranged_rounds(table: Collection, demonstrations: Sequence[str]) -> Arrang
     lengths = np.bincount(table.who, np.diff(table.starts)).astype(np.int64)
     notices: tuple[Notice, ...] = ()
     if table.rounds is not None and table.rounds.form:
-        places, notice = places_by_time(table, table.rounds)
-        notices = (notice,)
+        places, notice, newest_first = places_by_time(table, table.rounds)
+        notices = (notice, *tied_times(table, places, table.rounds.name, newest_first=newest_first))
     else:
         by_round, _ = places_by_round(table, offsets_of(lengths), demonstrations, True)
         places = np.arange(table.codes.size) if by_round is None else by_round

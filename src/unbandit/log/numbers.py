@@ -257,9 +257,7 @@ class RoundColumn:
             share = counted(ties, "row shares its time with the row before, and keeps", "rows share their time with ")
             text += f"; {share}{'' if ties == 1 else 'the row before, and keep'} the order of the file"
         text += "."
-        if ties and newest_first:
-            text += " If rows of one time run backwards too, reverse the file first."
-        elif backward and not newest_first and self.form == _LOCAL:
+        if backward and not newest_first and self.form == _LOCAL:
             text += " Check that no clock was set back: times without a zone do not show it."
         return Notice("times", text, count=ties)
 

@@ -1,7 +1,7 @@
 """Logs in memory: all rows are collected, and put in the order of demonstrations and rounds."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.formatting import counted
 from unbandit.log.columns import FIRST_ROWS, is_time_like, naming, perhaps_marked
 from unbandit.log.counts import counted_parts, perhaps_total_at_end, refuse_duplicates, refuse_unread_counts
-from unbandit.log.labels import Codes, Integers, LabelColumn, blank_choice_remedy
+from unbandit.log.labels import Codes, Integers, LabelColumn, are_blank, blank_choice_remedy
 from unbandit.log.numbers import LogTimes, RoundColumn, times_in, trend_of_times, whole_numbers
 from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
 from unbandit.log.rewards import Rewards
@@ -24,10 +24,23 @@ _WITH_FEATURES = (
     "linucb or lints."
 )
 
+_REVERSE = (
+    "python -c \"import polars; polars.read_csv('log.csv', infer_schema=False).reverse().write_csv('reversed.csv')\""
+)
+
 MOST_OTHERS = 2_000  # columns that nothing reads, and that are looked at for what they may be
 FEWEST_TIMES = 5  # that tell which way they run
+MOST_FILES = 100  # in whose first rows times are compared with rounds, evenly spread over a log of more
 AGREES = 0.9  # from 1 for times in the order of the rounds to -1 for the reverse: clocks of servers differ somewhat
 MOST_ROUNDS_A_ROW = 1_000  # with more, numbers are of something else than rounds, of which some are missing
+
+
+class TimesBeside(NamedTuple):
+    """A column of times that stands unread beside rounds."""
+
+    name: str
+    agreement: float  # how far its order is that of the rounds: from 1 to -1 for the reverse
+    is_disputed: bool = False  # whether other times do not run against the rounds
 
 
 def collect(
@@ -49,17 +62,23 @@ def collect_part(
     labels = LabelColumn("arm", arms, blank_choice_remedy(whole=whole)), LabelColumn("demonstration")
     names, orders = sources[0].names, tuple[Notice, ...]()
     reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
-    beside = times_beside(sources[0], reader)
+    beside = compared_times(sources, reader)
     if beside is not None:
         orders = (said_of_times(reader, *beside),)
-        if goes_by_time(reader, beside[1]):  # read as if it had no such column of rounds
-            names = ["" if name == reader.name["round"] else name for name in names]
+        if goes_by_time(reader, *beside[1:]):
+            left_out = replaced_by_times(reader, names, beside.name)
+            names = ["" if name in left_out else name for name in names]
             reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
     if skip and "pulls" in reader.name:
         text = "expected only with a log of rounds; a table of counts has no round without a choice."
         raise ParameterError(text, parameter="blank", value=blank, remedy="Leave it out.")
     check_alike(sources, reader.columns())
-    table = Collection(sources, reader, rows)
+    try:
+        table = Collection(sources, reader, rows)
+    except LogError as error:
+        if beside is None or error.column != beside.name:
+            raise
+        raise error.at(remedy=f"{error.remedy} {orders[0].text[:1].upper()}{orders[0].text[1:]}") from None
     reader.refuse_data_as_names(sources[0])
     known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
@@ -86,8 +105,8 @@ def collect_part(
         rewards = table.rewards.values()
         notices += (table.rewards.notice(),)
     if table.rounds is not None and table.rounds.form:
-        places, notice = places_by_time(table, table.rounds)
-        notices += (notice, *_tied_times(table, places, table.rounds.name))
+        places, notice, newest_first = places_by_time(table, table.rounds)
+        notices += (notice, *tied_times(table, places, table.rounds.name, newest_first=newest_first))
         times = LogTimes(moved(np.concatenate(table.numbers), places), table.rounds.form)
     else:
         places, numbers = places_by_round(table, offsets, demonstrations, whole)
@@ -157,39 +176,85 @@ def times_left(source: Source, reader: Reader) -> tuple[Notice, ...]:
     return ()
 
 
-def times_beside(source: Source, reader: Reader) -> tuple[str, float] | None:
-    """Return a column of times that stands unread beside rounds, and how far its order is theirs: from 1 to -1."""
-    name = next((source.names[at] for at in _others(source, reader.columns()) if is_time_like(source.names[at])), None)
-    if name is None or "round" not in reader.name or "pulls" in reader.name:
+def compared_times(sources: Sequence[Source], reader: Reader, ignored: Sequence[str] = ()) -> TimesBeside | None:
+    """Return the times beside rounds that agree least with them, in the first rows of every file, or of many files."""
+    files = sources[:: -(-len(sources) // MOST_FILES)]
+    each = (_times_beside(file, reader, ignored) for file in files)
+    return _least_agreeing([found for found in each if found is not None])
+
+
+def _times_beside(source: Source, reader: Reader, ignored: Sequence[str] = ()) -> TimesBeside | None:
+    """Do so for one file; columns that are `ignored` hold something else. Of two that agree alike, the finer times."""
+    others = (source.names[at] for at in _others(source, [*reader.columns(), *ignored]))
+    names, keys = list(filter(is_time_like, others)), reader.columns("demonstration")
+    if not names or "round" not in reader.name or "pulls" in reader.name:
+        return None
+    wanted = [reader.name["round"], *names, *keys]
+    if not {*wanted} <= {*source.names}:  # refused where all files are read
         return None
     try:
-        places = map(source.names.index, (reader.name["round"], name, *reader.columns("demonstration")))
-        column, cells, *keys = source.head(list(places), FIRST_ROWS)
-        rounds, times = whole_numbers(source.refuse, column, "", "round"), times_in(cells.alias(name))
+        rounds, *cells = source.head([source.names.index(name) for name in wanted], FIRST_ROWS)
     except LogError:  # said where all rows are read
         return None
-    if times is None or times.size < FEWEST_TIMES:
+    times = sorted(map(pl.Series.alias, cells, names), key=_distinct_values, reverse=True)
+    of = [key.cast(pl.String) for key in cells[len(names) :]]
+    who = pl.select(pl.concat_str(of)).to_series() if of else pl.repeat("", len(rounds), eager=True)
+    each = [(column.name, _agreement(rounds, column, who)) for column in times]
+    return _least_agreeing([TimesBeside(name, agreement) for name, agreement in each if agreement is not None])
+
+
+def _distinct_values(column: pl.Series) -> int:
+    return 0 if column.dtype.is_nested() or column.dtype == pl.Object else column.n_unique()
+
+
+def _agreement(rounds: pl.Series, times: pl.Series, who: pl.Series) -> float | None:
+    """Return how far the order of times is that of the rounds of each demonstration; None if they have no order."""
+    if pl.Object in (rounds.dtype, times.dtype):
         return None
-    who = pl.concat_str([key.cast(pl.String) for key in keys]) if keys else pl.lit("")
-    frame = pl.select(who=who, round=pl.lit(pl.Series(rounds)), time=pl.lit(pl.Series(times)))
+    kept = ~(are_blank(rounds) | are_blank(times))
+    if kept.sum() < FEWEST_TIMES:
+        return None
+    try:
+        numbers, moments = whole_numbers(LogError, rounds.filter(kept), "", "round"), times_in(times.filter(kept))
+    except LogError:  # said where all rows are read
+        return None
+    if moments is None:
+        return None
+    frame = pl.DataFrame({"who": who.filter(kept), "round": numbers, "time": moments})
     middle = (pl.len().over("who") + 1) / 2
     ranks = frame.select(pl.col("round", "time").rank().over("who") - middle, who="who")
     ordered = ranks.select(pl.col("round", "time").sort().over("who"))
     as_is, most = (float((each["round"] * each["time"]).sum()) for each in (ranks, ordered))
-    return (name, as_is / most) if most > 0 else None
+    return as_is / most if most > 0 else None
 
 
-def goes_by_time(reader: Reader, agreement: float) -> bool:
-    """Return whether times go before a column that was only taken for rounds, since they run against it."""
-    return agreement < -AGREES and "round" not in (*reader.named, reader.name["round"].strip().lower())
+def _least_agreeing(found: Sequence[TimesBeside]) -> TimesBeside | None:
+    """Return the first of the times that contradict the rounds most, and whether others do not."""
+    if not found:
+        return None
+    worst = min(found, key=lambda each: (each.agreement >= -AGREES) + (each.agreement >= AGREES))
+    others = any(each.is_disputed or each.agreement >= -AGREES for each in found)
+    return worst._replace(is_disputed=others)
 
 
-def said_of_times(reader: Reader, name: str, agreement: float) -> Notice:
+def goes_by_time(reader: Reader, agreement: float, is_disputed: bool = False) -> bool:
+    """Return whether times go before a column that was only taken for rounds, since all of them run against it."""
+    is_taken = "round" not in (*reader.named, reader.name["round"].strip().lower())
+    return agreement < -AGREES and is_taken and not is_disputed
+
+
+def replaced_by_times(reader: Reader, names: Sequence[str], times: str) -> set[str]:
+    """Return the columns to be read as if they were not there, where times go before rounds: these, and other times."""
+    others = {name for name in names if is_time_like(name)} - {*reader.columns()}
+    return (others | {reader.name["round"]}) - {times}
+
+
+def said_of_times(reader: Reader, name: str, agreement: float, is_disputed: bool = False) -> Notice:
     """Say how times that stand beside rounds run; a warning where they contradict each other, and nobody chose."""
     rounds, by_time = reader.name["round"], naming("round", name)
     if agreement >= AGREES:
         return Notice("reading", f'"{name}" is not read: its times run in the order of the rounds in "{rounds}".')
-    if goes_by_time(reader, agreement):
+    if goes_by_time(reader, agreement, is_disputed):
         text = f'column "{rounds}" is not read as round, since the times in "{name}" run against it: it numbers the '
         return Notice("reading", f"{text}latest first. If that is the order, say so with {naming('round', rounds)}.")
     runs = "run against" if agreement < -AGREES else "are not in the order of"
@@ -268,8 +333,11 @@ def places_by_round(
     return places, rounds[order]
 
 
-def places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, Notice]:
-    """Return the place of each row in the order of demonstrations and times, and what to say; ties stay as they are."""
+def places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, Notice, bool]:
+    """Return the place of each row in the order of demonstrations and times; ties stay as they are.
+
+    And what to say, and whether the log runs newest first.
+    """
     times, who = np.concatenate(table.numbers), table.demonstration_of_rows()
     as_written = np.argsort(who, kind="stable")
     is_same = np.diff(who[as_written]) == 0
@@ -280,16 +348,27 @@ def places_by_time(table: Collection, column: RoundColumn) -> tuple[Integers, No
     places = np.empty(times.size, np.int64)
     places[order] = np.arange(times.size)
     newest_first = backward > 0 and not (steps > 0).any()
-    return places, column.notice(ties, backward=backward, newest_first=newest_first)
+    return places, column.notice(ties, backward=backward, newest_first=newest_first), newest_first
 
 
-def _tied_times(table: Collection, places: Integers, name: str) -> tuple[Notice, ...]:
-    """Warn of times that leave open how most rows follow each other, where that matters: other arms share them."""
+def tied_times(table: Collection, places: Integers, name: str, *, newest_first: bool) -> tuple[Notice, ...]:
+    """Warn of times that leave open how rows follow each other, where that matters: other arms share them.
+
+    Of most rows or, where the log runs newest first, of any, since these are then in reverse.
+    """
     log = np.concatenate(table.numbers), table.demonstration_of_rows(), table.codes
     times, who, codes = (np.diff(moved(values, places).astype(np.int64)) for values in log)
     tied = (times == 0) & (who == 0)
     count = int(np.count_nonzero(tied))
-    if 2 * count <= table.codes.size or not codes[tied].any():
+    if not codes[tied].any():
+        return ()
+    if newest_first:
+        share = counted(count, "row shares its", "rows share their")
+        text = f'the log runs newest first, and {share} time in "{name}" with the row before: such rows keep the order '
+        text += "of the file, so they are almost surely backwards. Reverse the rows of the file first, as in "
+        text += f"`{_REVERSE}`, or name a column that numbers the rounds with {naming('round')}."
+        return (Notice("ties-backwards", text, count=count),)
+    if 2 * count <= table.codes.size:
         return ()
     text = f'{count:,} of {table.codes.size:,} rows share their time in "{name}" with the row before: nothing but the '
     text += "order of the file says in which order these choices were made, and if that is wrong, so are all numbers. "

@@ -2,6 +2,8 @@
 
 import datetime
 import re
+import subprocess
+import sys
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -10,6 +12,7 @@ import polars as pl
 import pytest
 
 from unbandit import ActionLog, LogError
+from unbandit.errors import MISREAD
 from unbandit.log.follower import Follower
 from unbandit.log.growth import GrowingLog
 from unbandit.log.numbers import RoundColumn
@@ -97,7 +100,6 @@ def test_a_log_that_runs_newest_first_is_sorted_and_said():
     log = log_of(["2026-01-03", "2026-01-02", "2026-01-02", "2026-01-01"], "ABCD")
     assert choices(log) == ["D", "B", "C", "A"]
     assert "newest first and was sorted" in said(log).text
-    assert "reverse the file first" in said(log).text  # ties
 
 
 def test_every_demonstration_is_ordered_by_itself():
@@ -393,12 +395,42 @@ def tied(times, arms):
     return [each for each in log_of(times, arms).reading if each.code == "times-tied"]
 
 
-@pytest.mark.parametrize("times", [["1.78024E+12"] * 9 + ["1.78025E+12"], ["2026-05-02"] * 5 + ["2026-05-01"] * 5])
+@pytest.mark.parametrize("times", [["1.78024E+12"] * 9 + ["1.78025E+12"], ["2026-05-01"] * 5 + ["2026-05-02"] * 5])
 def test_times_that_most_rows_share_are_warned_of(times):
     (notice,) = tied(times, "ABABBABAAB")
     assert notice.count == 8
     assert '8 of 10 rows share their time in "timestamp" with the row before' in notice.text
     assert tied(times, [*"AAAAA", *"BBBBB"] if times[5] != times[4] else "A" * 9 + "B") == []
+
+
+def backwards(times, arms):
+    return [each for each in log_of(times, arms).reading if each.code == "ties-backwards"]
+
+
+def test_rows_of_one_time_are_warned_of_where_the_log_runs_newest_first():
+    times = [f"2026-05-01T10:{minute:02}" for minute in (9, 8, 8, 7, 6, 5)]
+    (notice,) = backwards(times, "ABACBA")
+    assert notice.count == 1
+    assert '1 row shares its time in "timestamp" with the row before' in notice.text
+    assert "polars.read_csv('log.csv', infer_schema=False).reverse()" in notice.text
+    assert backwards(times[::-1], "ABACBA") == []
+    assert backwards(times, "ABBCBA") == []  # both are of one arm
+    assert backwards([times[0], *times[:5]], "BAABCA") != []
+    most = ["2026-05-02"] * 5 + ["2026-05-01"] * 5
+    assert len(backwards(most, "ABABBABAAB")) == 1
+    assert tied(most, "ABABBABAAB") == []
+    assert "ties-backwards" in MISREAD
+
+
+def test_the_command_that_reverses_a_file_keeps_its_cells(tmp_path):
+    cells = [f"2026-05-01T10:0{minute}" for minute in (9, 8, 8, 7, 6, 5)], ["01", '"a, b"', "01", "1", "1", "é"]
+    path = tmp_path / "log.csv"
+    path.write_text("timestamp,arm\n" + "".join(f"{time},{arm}\n" for time, arm in zip(*cells, strict=True)))
+    (notice,) = (each for each in ActionLog.read(path).reading if each.code == "ties-backwards")
+    program = notice.text.split('python -c "')[1].split('"`')[0]
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    assert choices(ActionLog.read(tmp_path / "reversed.csv")) == ["é", "1", "1", "01", "a, b", "01"]
+    assert "ties-backwards" not in [each.code for each in ActionLog.read(tmp_path / "reversed.csv").reading]
 
 
 def test_some_times_that_rows_share_are_only_counted():
