@@ -16,7 +16,7 @@ from unbandit.contexts.design import Design, design_of
 from unbandit.contexts.posterior import ContextPosterior, context_posterior
 from unbandit.contexts.table import read_features
 from unbandit.demonstrators.family import RuleFamily
-from unbandit.errors import Audience, Notice, UnbanditError, printable, python_option
+from unbandit.errors import MISREAD, Audience, Notice, UnbanditError, printable, python_option
 from unbandit.fit import Check
 from unbandit.formatting import counted, json_number, number
 from unbandit.inference.check import check_together
@@ -202,8 +202,9 @@ def angle_between(one: ContextEstimate, other: ContextEstimate) -> float | None:
 
 def warnings_and_notes(log: ContextLog, notices: Sequence[Notice]) -> tuple[list[Notice], list[Notice]]:
     """Return notices about a log as warnings and notes: how it was read, that the rule fits, fitted numbers."""
-    notes = [*log.reading, *(each for each in notices if each.code in NOTED)]
-    return [each for each in notices if each not in notes], notes
+    notes = [each for each in log.reading if each.code not in MISREAD]
+    notes += [each for each in notices if each.code in NOTED]
+    return [each for each in dict.fromkeys((*log.reading, *notices)) if each not in notes], notes
 
 
 def degrees(angle: float) -> str:

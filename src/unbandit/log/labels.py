@@ -81,6 +81,13 @@ def is_missing_word(label: str) -> bool:
     return label.lower() in _MISSING_WORDS
 
 
+def are_blank(column: pl.Series) -> pl.Series:
+    """Return which cells hold nothing: no value, no number, or text without a letter."""
+    if column.dtype == pl.String:
+        return (column.str.strip_chars() == "").fill_null(True)
+    return ~column.is_finite().fill_null(False) if column.dtype.is_float() else column.is_null()
+
+
 def is_never_a_label(label: str) -> bool:
     """Return whether a label is blank, not finite, or what statistics programs write for a missing value."""
     return not label or _NOT_FINITE.fullmatch(label) is not None or label.lower() in _HOLES

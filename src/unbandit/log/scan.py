@@ -16,7 +16,7 @@ from unbandit.log.columns import naming
 from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, blank_choice_remedy, run_starts
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices
-from unbandit.log.rounds import goes_by_time, said_of_times, times_beside, times_left
+from unbandit.log.rounds import compared_times, goes_by_time, said_of_times, times_left
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
 from unbandit.log.tallies import LookRule, Need, Tallies, broken_rounds, looks_at, switching_against
 from unbandit.tables import Tabular
@@ -60,19 +60,19 @@ class OrderedReader(Reader):
         self._begins, self._counted = (np.array(each, np.int64) for each in rounds or ([-1], [0]))
         self.order_notices: tuple[Notice, ...] = ()
 
-    def compare_with_times(self, source: Source) -> None:
-        """Compare the order of rows with times that nothing reads, in a file's first rows, as logs in memory are.
+    def compare_with_times(self, *sources: Source) -> None:
+        """Compare the order of rows with times that nothing reads, in files' first rows, as logs in memory are.
 
         Refuse a column of rounds that such a log would not be read by.
         """
-        beside = times_beside(source, self)
-        self.order_notices = times_left(source, self) if beside is None else (said_of_times(self, *beside),)
-        if beside is not None and goes_by_time(self, beside[1]):
+        beside = compared_times(sources, self)
+        self.order_notices = times_left(sources[0], self) if beside is None else (said_of_times(self, *beside),)
+        if beside is not None and goes_by_time(self, *beside[1:]):
             rounds, times = self.name["round"], beside[0]
             text = f'expected rounds in the order of the times; those in "{times}" run against "{rounds}", which is '
             text += "only taken for rounds: it numbers the latest first."
             remedy = f'{_IN_ORDER} To read it by the times, use {naming("round", times)}. If "{rounds}" is the order, '
-            raise source.refuse(text, column=rounds, remedy=f"{remedy}say so with {naming('round', rounds)}.")
+            raise sources[0].refuse(text, column=rounds, remedy=f"{remedy}say so with {naming('round', rounds)}.")
 
     @property
     def rounds(self) -> list[list[int]]:
@@ -264,7 +264,7 @@ class ScannedLog(Tabular):
         self._sources, self._batch_rows, self._most_pairs = sources, rows, most_pairs
         labels = LabelColumn("arm", arms, blank_choice_remedy(whole=False, scanned=True)), LabelColumn("demonstration")
         self._reader = OrderedReader(sources[0].names, sources[0].refuse, columns, *labels)
-        self._reader.compare_with_times(sources[0])
+        self._reader.compare_with_times(*sources)
         check_alike(sources, self._reader.columns())
         self._notices = notices + self._reader.notices + self._reader.order_notices
         self._known: tuple[int, int] | None = None  # demonstrations and arms after the first pass
