@@ -279,7 +279,9 @@ def odds_of_numbers(
         quick = None
         with suppress(InferenceError):
             quick = None if there is not None else evidence_without_clouds(log, one, believed, [horizon])
-        return (quick, 0.0) if quick is not None else carefully(one, believed, QUICK)
+        if quick is not None and math.isfinite(quick):  # it breaks down where choices leave next to nothing to chance
+            return quick, 0.0
+        return carefully(one, believed, QUICK)
 
     def carefully(one: RandomisedRule, believed: Belief, particles: int = THOROUGH) -> tuple[float, float]:
         given = log, one, believed, [horizon], particles, OWN_CLOUDS, seed, 1

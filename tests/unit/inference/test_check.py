@@ -20,6 +20,7 @@ from unbandit.errors import phrase
 from unbandit.estimators.check import said_of
 from unbandit.fit import Check, Statistic
 from unbandit.inference import check as check_module
+from unbandit.inference import rivals
 from unbandit.inference.check import check_together
 from unbandit.inference.predictive import in_turn, statistics_of, wordings
 from unbandit.inference.rivals import ROOM, batch_of, numbers_of, odds_of_numbers, odds_of_rivals, rivals_of
@@ -467,6 +468,20 @@ def test_a_number_with_which_a_log_is_far_less_probable_does_not_fit(made: str, 
     assert wrong.names[0].partition(":")[0] == own.name
     check = estimated(log, read, particles=300).check
     assert check.verdict == "does not fit"
+
+
+def test_numbers_are_compared_where_laplaces_method_breaks_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of Thompson logs with an arm that came late: it was NaN, numpy warned, and nothing was compared."""
+    found, rule = rivals.evidence_without_clouds, ub.Thompson(sigma=SIGMA).for_arms(3)
+    log = rule.demonstrate(ub.Instance((1.0, 0.7, 0.0), SIGMA), 300, seed=5)
+
+    def broken(record: ub.ActionLog, one: ub.Thompson, *others: object) -> float | None:
+        return math.nan if one.sigma and one.sigma < SIGMA / 3 else found(record, one, *others)
+
+    monkeypatch.setattr(rivals, "evidence_without_clouds", broken)
+    odds = odds_of_numbers(log, rule, Gaussian(SIGMA), ub.NormalPrior(0.0, 1.0), 300, 1, 1)
+    assert odds is not None
+    assert 0.01 < odds.p_value <= 1.0
 
 
 def test_a_number_that_sets_the_size_of_all_gaps_is_compared_at_gaps_of_that_size() -> None:
