@@ -129,7 +129,14 @@ class UnbanditError(Exception):
         The line of a text file; the header is line 1.
     count
         How many there are of what is refused.
+
+    Attributes
+    ----------
+    notices
+        What is doubtful about how the log was read, which may be why it is refused.
     """
+
+    notices: "tuple[Notice, ...]" = ()
 
     def __init__(
         self, text: str, *, remedy: str | None = None, parameter: str | None = None, owner: str | None = None,
@@ -148,8 +155,9 @@ class UnbanditError(Exception):
         return self.said()
 
     def said(self, audience: Audience = python_option) -> str:
-        """Return the sentence with its remedy and without its place."""
-        return phrase(f"{self.text} {self.remedy}" if self.remedy else self.text, audience)
+        """Return the sentence with its remedy, what may be the reason, and without its place."""
+        parts = (self.text, self.remedy, *(notice.text for notice in self.notices))
+        return phrase(" ".join(filter(None, parts)), audience)
 
     def place(self, audience: Audience = python_option) -> str:
         """Return where it is: the parameter that is refused, or a place in a file."""

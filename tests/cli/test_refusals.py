@@ -383,3 +383,14 @@ def test_a_file_that_is_read_is_not_written_over(refused, tmp_path, line, parame
     (tmp_path / "linked.pdf").symlink_to("log.csv")
     assert f"--{parameter}: expected another file" in refused(2, *line.split())
     assert (tmp_path / "log.csv").read_bytes() == (tmp_path / "truth.html").read_bytes() == GOOD
+
+
+@pytest.mark.parametrize("asked", ["posterior --rule ucb:alpha=0.25", "identify --candidates ucb:alpha=0.25,sae"])
+def test_refusals_say_that_the_order_of_the_rows_may_be_another(unbandit, tmp_path, asked):
+    rows = [f"{at},{'AABABAAAABBCA'[at]},2026-05-01T10:{30 - at}:00Z" for at in range(13)]
+    (tmp_path / "log.csv").write_bytes(lines("round,arm,timestamp", *rows))
+    command, *rule = asked.split()
+    said = unbandit(command, str(tmp_path / "log.csv"), *rule, "--sigma", "1")
+    assert said.code != 0
+    assert "pulls every arm once first" in said.err
+    assert "use --columns round=timestamp." in said.err

@@ -42,6 +42,7 @@ from unbandit.estimators.check import beside_doubts, checked, late_start, said_o
 from unbandit.estimators.diagnostics import (
     Diagnosis,
     PlacedNotices,
+    explaining_refusals,
     impossible_values,
     misread,
     notices_of,
@@ -214,16 +215,17 @@ def estimate(
     if there is not None:
         request = _read_while_there(request, chosen, pool)
     drawn = (0 if seed is None else seed) if chosen in DRAWING else None
-    even = _check_counts(request, pool) if not record.ordered and request.method in ("counts", "naive") else None
     others: dict[str, Answer] = {}
-    if len(known) > 1:
-        from unbandit.estimators.common_level import estimate_from_several
+    with explaining_refusals(record):
+        even = _check_counts(request, pool) if not record.ordered and request.method in ("counts", "naive") else None
+        if len(known) > 1:
+            from unbandit.estimators.common_level import estimate_from_several
 
-        answer, others = estimate_from_several(request, known)
-    elif drawn is None:
-        answer = _estimate_together(request) if pool else _estimate_each(request)
-    else:
-        answer = _drawn(request, chosen, prior, particles, resamples, drawn, pool)
+            answer, others = estimate_from_several(request, known)
+        elif drawn is None:
+            answer = _estimate_together(request) if pool else _estimate_each(request)
+        else:
+            answer = _drawn(request, chosen, prior, particles, resamples, drawn, pool)
     for each in (answer, *others.values()):
         if even is not None:
             _qualify_counts(request, each, even, len(known))
@@ -394,11 +396,12 @@ def posterior(
     work: dict[str, Any] = {
         "clouds": checks.whole("clouds", clouds), "draws": checks.whole("draws", draws), "threads": threads,
     }  # fmt: skip
-    if shows_part(record):
-        found = infer_hidden_request(request, record, 0, believed, number, seed, **work)
-    else:
-        assert isinstance(record, ActionLog)
-        found, _ = infer_request(request, record, request.horizons.tolist(), believed, number, seed, **work)
+    with explaining_refusals(record):
+        if shows_part(record):
+            found = infer_hidden_request(request, record, 0, believed, number, seed, **work)
+        else:
+            assert isinstance(record, ActionLog)
+            found, _ = infer_request(request, record, request.horizons.tolist(), believed, number, seed, **work)
     numbers = {name: values[None] for name, values in found.moments().items()}
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit, drifts = checked(request, check, numbers, [found], seed, threads)

@@ -5,7 +5,8 @@ very many demonstrations that show the same, one notice says how many they are.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from operator import itemgetter
@@ -18,7 +19,7 @@ from unbandit import theory
 from unbandit.checks import in_threads, threads
 from unbandit.demonstrators import Demonstrator, EliminationRule, RecentIndexRule
 from unbandit.demonstrators.widths import RegretWidth
-from unbandit.errors import MISREAD, Notice, option
+from unbandit.errors import MISREAD, InferenceError, LogError, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import is_thinned, shows_part
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
 from unbandit.formatting import counted, joined, quoted
@@ -183,6 +184,16 @@ def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
 def misread(record: Record) -> list[Notice]:
     """Return the warnings of how a log was read."""
     return [each for each in record.reading if each.code in MISREAD]
+
+
+@contextmanager
+def explaining_refusals(record: Record) -> Iterator[None]:
+    """Have what refuses a log say also what is doubtful about how it was read, which may be why."""
+    try:
+        yield
+    except (InferenceError, LogError, NotIdentifiable) as error:
+        error.at(notices=tuple(misread(record)))
+        raise
 
 
 def sorted_rows(record: Record, fewest: int = 3) -> list[Notice]:

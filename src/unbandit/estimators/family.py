@@ -31,6 +31,7 @@ from unbandit.estimators.arguments import (
     reward_noise,
 )
 from unbandit.estimators.check import unless_fitted
+from unbandit.estimators.diagnostics import explaining_refusals
 from unbandit.estimators.posterior import best_notice, posterior_row, settled_prior
 from unbandit.fit import fitted_notice
 from unbandit.inference import Posterior
@@ -96,7 +97,8 @@ def fitted_to_log(log: Any, family: RuleFamily, options: Options) -> tuple[Actio
     means = known_means(options.get("best_mean"), options.get("anchor"), record.arms)
     prior = settled_prior(options.get("prior"), noise, means[0] if len(means) == 1 else None)
     rounds, seed = horizons(options.get("horizon"), record).tolist(), options.get("seed") or 0
-    return record, interruptible(fit_family, record, family, noise, prior, rounds, level=level, seed=seed)
+    with explaining_refusals(record):
+        return record, interruptible(fit_family, record, family, noise, prior, rounds, level=level, seed=seed)
 
 
 def estimate_family(

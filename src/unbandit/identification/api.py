@@ -17,7 +17,7 @@ from unbandit.demonstrators import Demonstrator, RandomisedRule
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, option
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.estimators.availability import said_of_filtered
-from unbandit.estimators.diagnostics import misread, sorted_rows
+from unbandit.estimators.diagnostics import explaining_refusals, misread, sorted_rows
 from unbandit.estimators.posterior import settled_prior
 from unbandit.fit import short_name
 from unbandit.formatting import joined, short_numbers
@@ -168,7 +168,8 @@ def identify(
         notes = [*left_out, *notes]
     if progress is not None:
         progress("Identifying the rule")
-    answer = interruptible(_answer, replace(request, alone=len(considered) == 1), considered, warnings, notes)
+    with explaining_refusals(record):
+        answer = interruptible(_answer, replace(request, alone=len(considered) == 1), considered, warnings, notes)
     for notice in answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return answer

@@ -357,6 +357,7 @@ def check(
                 check_log, record, chosen, noise, rounds.tolist(), None, noise_known=sigma is not None, seed=seed,
                 availability=there,
             )  # fmt: skip
+            refusal.at(notices=())  # said once, of all rules
             rows.append(CheckedRule(candidate.name, chosen, None, found, refusal, evidence))
     order = sorted(rows, key=_place)
     fitting = [row for row in rows if row.check.verdict == "fits"]

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import pickle
 import string
 import warnings
 
 import numpy as np
 import pytest
 
-from unbandit import SAE, UCB, ActionLog, AssumptionWarning, Instance, estimate, posterior, theory
+from unbandit import (
+    SAE,
+    UCB,
+    ActionLog,
+    AssumptionWarning,
+    InferenceError,
+    Instance,
+    NotIdentifiable,
+    estimate,
+    identify,
+    posterior,
+    theory,
+)
 
 
 def notices(log, rule, *, arms=None, **options):
@@ -209,3 +222,26 @@ def test_numbers_of_thousands_and_single_arms_are_written_as_such():
     assert "in round 1,501 (and 2 more arms after it)" in found
     found = notices("A" * 1_500 + "BAC", "ucb", arms="ABC")["late-arm"].message
     assert "in round 1,501 (and 1 more arm after it)" in found
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda log: posterior(log, "ucb:alpha=0.25", sigma=1.0),
+        lambda log: estimate(log, "ucb:alpha=0.25", sigma=1.0, method="posterior"),
+        lambda log: estimate(log, "ucb:alpha=fit", sigma=1.0, best_mean=0.5),
+        lambda log: identify(log, ["ucb:alpha=0.25", "sae"], sigma=1.0),
+    ],
+)
+def test_a_refusal_says_that_the_order_of_the_rows_may_be_another(ask):
+    rows = "".join(f"{at},{'AABABAAAABBCA'[at]},2026-05-01T10:{30 - at}:00Z\n" for at in range(13))
+    log = ActionLog.from_bytes(f"round,arm,timestamp\n{rows}".encode())
+    with pytest.raises((InferenceError, NotIdentifiable), match="pulls every arm once first") as refused:
+        ask(log)
+    assert 'The times in "timestamp" run against the rounds in "round"' in str(refused.value)
+    assert [each.code for each in refused.value.notices] == ["times-against"]
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert str(again) == str(refused.value)
+    with pytest.raises((InferenceError, NotIdentifiable)) as refused:
+        ask(ActionLog.from_bytes(f"round,arm,published\n{rows}".encode()))
+    assert refused.value.notices == ()
