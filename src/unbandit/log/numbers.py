@@ -4,6 +4,7 @@ Rounds are numbered, or their times put them in order; the first cell of their c
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +19,30 @@ from unbandit.log.labels import Integers, Refuse, is_number, missing_remedy, ref
 GROUPED = r"^[+-]?[1-9][0-9]{0,2}([.,'\u{a0}\u{202f} ][0-9]{3})+$"
 """A number whose mark may separate thousands or, if it has only one, decimals."""
 
-_TIME = (
-    r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}/[0-9]{2}/[0-9]{2}|[0-9]{8})"  # the date
-    r"(?:[T ]([0-9]{2}):?([0-9]{2})(?::?([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"  # hour, minute, second, fraction of it
-    r" ?(Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"  # the zone
-)
+_ISO_DATE = r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}/[0-9]{2}/[0-9]{2}|[0-9]{8})"
+_FRACTION = "(?:[.,](?P<fraction>[0-9]{1,9}))?"  # of a second
+_ISO_CLOCK = f"(?P<hour>[0-9]{{2}}):?(?P<minute>[0-9]{{2}})(?::?(?P<second>[0-9]{{2}}){_FRACTION})?"
+_CLOCK = f"(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?::(?P<second>[0-9]{{2}}){_FRACTION})?"
+_HALF = r" ?(?P<half>[AaPp])\.?[Mm]\.?"
+_ZONE = r"(?: ?(?P<zone>Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
+_DAY_PART, _MONTH_PART, _YEAR = "(?P<day>[0-9]{1,2})", "(?P<month>[0-9]{1,2})", "(?P<year>[0-9]{4})"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NAME = f"(?P<month>(?i:{'|'.join(_MONTHS)}))"
+_DAY_FIRST, _MONTH_FIRST = f"{_DAY_PART}/{_MONTH_PART}/{_YEAR}", f"{_MONTH_PART}/{_DAY_PART}/{_YEAR}"
+
+# How dates and times are written, by what is said of it: an order of day and month, if not ISO 8601.
+_STYLES = {
+    "": f"{_ISO_DATE}(?:[T ]{_ISO_CLOCK}{_ZONE})?",
+    ", on a 12-hour clock": f"{_ISO_DATE}[T ]{_CLOCK}{_HALF}{_ZONE}",
+    ", the month by name": f"(?:(?i:mon|tue|wed|thu|fri|sat|sun),? )?{_DAY_PART}[ -]{_MONTH_NAME}[ -]{_YEAR}"
+    f"(?:,? {_CLOCK}{_ZONE})?",
+    ", as web servers write them": rf"\[?{_DAY_PART}/{_MONTH_NAME}/{_YEAR}:{_CLOCK}{_ZONE}\]?",
+    ", day.month.year": rf"{_DAY_PART}\.{_MONTH_PART}\.{_YEAR}(?:,?[T ]{_CLOCK}{_ZONE})?",
+    ", day/month/year": f"{_DAY_FIRST}(?:,?[T ]{_CLOCK}{_ZONE})?",
+    ", month/day/year": f"{_MONTH_FIRST}(?:,?[T ]{_CLOCK}{_ZONE})?",
+    ", day/month/year on a 12-hour clock": f"{_DAY_FIRST},? {_CLOCK}{_HALF}{_ZONE}",
+    ", month/day/year on a 12-hour clock": f"{_MONTH_FIRST},? {_CLOCK}{_HALF}{_ZONE}",
+}
 _SECOND, _DAY = 10**9, 86_400 * 10**9  # in nanoseconds, as all times are here
 _EARLIEST, _END = 10**17, 1 << 62  # in the years 1973 and 2116: where numbers are times since 1970, and where times end
 _NO_ROUNDS = 10**18  # in the year 2001; as many seconds are more than anyone's rounds
@@ -62,7 +82,7 @@ class LogTimes(NamedTuple):
     @property
     def has_zone(self) -> bool:
         """Return whether these are the same moments everywhere."""
-        return self.form == _ZONED or self.since_1970
+        return _kind(self.form) == _ZONED or self.since_1970
 
     @property
     def since_1970(self) -> bool:
@@ -74,7 +94,7 @@ class LogTimes(NamedTuple):
         if moment.is_day:
             return self.form != _PLAIN
         if moment.form == _LOCAL:
-            return self.form in (_LOCAL, _EXCEL)
+            return _kind(self.form) in (_LOCAL, _EXCEL)
         return self.has_zone
 
     def rows_before(self, moment: Moment, *, included: bool = False) -> int:
@@ -84,7 +104,7 @@ class LogTimes(NamedTuple):
 
 
 def moment_of(text: str) -> Moment | None:
-    """Read a date, or a date and time, as a column of times may have them; None for anything else.
+    """Read a date, or a date and time, in ISO 8601 or as numbers since 1970; None for anything else.
 
     Examples
     --------
@@ -93,7 +113,7 @@ def moment_of(text: str) -> Moment | None:
     """
     cell = pl.Series([text.strip()])
     form = "" if re.fullmatch("[0-9]{8}", cell[0]) else RoundColumn("first")._form_of(cell)
-    if form in ("", _PLAIN, _EXCEL):
+    if form in ("", _PLAIN, _EXCEL) or _style(form):
         return None
     column = RoundColumn("first", form)
     times, is_right = column._numbers(cell) if form in _UNITS else column._dates(cell)
@@ -164,6 +184,7 @@ class RoundColumn:
     def _form_of(self, column: pl.Series) -> str:
         """Return how times are written, by the first cell; "" for round numbers, and for what is neither.
 
+        Where a cell does not say which part is the month, all of these rows do: in one of both orders more are dates.
         Numbers of a column of times are days as Excel counts them only if all of these rows may be, and no numbers at
         all where days and times since 1970 are mixed.
         """
@@ -171,7 +192,8 @@ class RoundColumn:
         if form or not value:
             return form
         if not is_number(value):
-            return _written_times(pl.Series([value]))[1][0] or (_LOCAL if is_time_like(self.name) else "")
+            styles = _styles_of(value)
+            return _form_in_style(column, styles) or (_LOCAL if styles or is_time_like(self.name) else "")
         number = float(value)
         units = (form for form, size in _SINCE_1970.items() if _EARLIEST <= number * size < _END)
         form, numbers = next(units, ""), column.cast(pl.Float64, strict=False)
@@ -209,7 +231,8 @@ class RoundColumn:
         """Return dates and times, and which cells are such and written in the form of the first."""
         kind = column.dtype
         if kind == pl.String:
-            times, forms = _written_times(column)
+            assert self.form is not None
+            times, forms = _written_times(column, _style(self.form))
             is_right = forms == self.form
         elif isinstance(kind, pl.Date | pl.Datetime):
             is_fine = isinstance(kind, pl.Datetime) and kind.time_unit == "ns"
@@ -222,18 +245,20 @@ class RoundColumn:
     def _refusal(self, refuse: Refuse, column: pl.Series, row: int) -> LogError:
         """Return the error for a cell that is no time, or one of another form than those before it."""
         value = str(column[row])
-        form = _written_times(pl.Series([value]))[1][0] or _form_of_type(column.dtype)
+        form = _written_times(pl.Series([value]), _style(self.form or ""))[1][0] or _form_of_type(column.dtype)
         expected = (
             f"{self.form}, as in the rows before" if row or self._has_begun else "a time such as 2026-05-31T14:03:22Z"
         )
         if form == self.form:
             expected = "a time in the years 1970 to 2115"
         got = f'"{value}"'
-        if parts := re.fullmatch(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-][0-9]{2,4}([ T,].*)?", value):
-            is_open = max(int(parts[1]), int(parts[2])) <= 12
+        parts = re.fullmatch(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-][0-9]{2,4}([ T,].*)?", value)
+        if parts and not _style(self.form or ""):
+            is_open = _styles_of(value) or (max(int(parts[1]), int(parts[2])) <= 12 and "." not in value[:5])
             got += ", of which the day and the month cannot be told apart" if is_open else ", which has no year first"
         remedy = "Write all times in one form, such as ISO 8601 with a zone, name another column with "
-        remedy += f"{naming('round')}, or, if the rows are complete and in order, none with {naming('round', '')}."
+        remedy += f"{naming('round')}, or, if the rows are complete and the first choice comes first, "
+        remedy += f"none with {naming('round', '')}."
         return refuse(f"expected {expected}; got {got}.", row=row + 1, column=self.name, value=value, remedy=remedy)
 
     def written(self, time: int) -> str:
@@ -241,7 +266,8 @@ class RoundColumn:
         if self.form in _UNITS:
             return f"{time / _UNITS[self.form] + (_EXCEL_1970 if self.form == _EXCEL else 0):.15g}"
         text = str(np.datetime64(time, "ns")).rstrip("0").rstrip(".")
-        return text[:10] if self.form == _DATES else text + ("Z" if self.form == _ZONED else "")
+        kind = _kind(self.form or "")
+        return text[:10] if kind == _DATES else text + ("Z" if kind == _ZONED else "")
 
     def notice(self, ties: int, *, backward: int = 0, newest_first: bool = False) -> Notice:
         """Say that times order the rounds: how many rows share one, and what had to be put in order.
@@ -257,7 +283,7 @@ class RoundColumn:
             share = counted(ties, "row shares its time with the row before, and keeps", "rows share their time with ")
             text += f"; {share}{'' if ties == 1 else 'the row before, and keep'} the order of the file"
         text += "."
-        if backward and not newest_first and self.form == _LOCAL:
+        if backward and not newest_first and _kind(self.form or "") == _LOCAL:
             text += " Check that no clock was set back: times without a zone do not show it."
         return Notice("times", text, count=ties)
 
@@ -269,21 +295,57 @@ def _form_of_type(kind: pl.DataType) -> str:
     return _DATES if kind == pl.Date else ""
 
 
-def _written_times(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return times that are written as ISO 8601 has them, and the form of each; null where a cell is no time."""
-    date, hour, minute, second, fraction, zone = cells.str.extract_groups(_TIME).struct.unnest()
-    days = date.str.replace_all("[-/]", "").str.to_date("%Y%m%d", strict=False).cast(pl.Int64)
-    hours, minutes, seconds = (part.cast(pl.Int64).fill_null(0) for part in (hour, minute, second))
-    nanoseconds = fraction.str.pad_end(9, "0").cast(pl.Int64).fill_null(0)
-    digits = zone.str.replace_all("[^0-9+-]", "").fill_null("")
+def _kind(form: str) -> str:
+    """Return whether times have a day alone, and whether they have a zone, however they are written."""
+    return form.partition(",")[0]
+
+
+def _style(form: str) -> str:
+    """Return how dates and times are written, "" for ISO 8601."""
+    return "".join(form.partition(",")[1:])
+
+
+def _styles_of(value: str) -> list[str]:
+    """Return how a date or time may be written."""
+    return [style for style, pattern in _STYLES.items() if re.fullmatch(pattern, value)]
+
+
+def _form_in_style(cells: pl.Series, styles: Sequence[str]) -> str:
+    """Return the form of the first cell in that one of several styles in which most cells are times; "" if in none."""
+    cells = (cells[:1] if len(styles) == 1 else cells).cast(pl.String).str.strip_chars() if styles else cells
+    forms = [_written_times(cells, style)[1] for style in styles]
+    counts = [form.count() for form in forms]
+    best = [form for form, count in zip(forms, counts, strict=True) if count == max(counts)]
+    return (best[0][0] or "") if len(best) == 1 else ""
+
+
+def _written_times(cells: pl.Series, style: str) -> tuple[pl.Series, pl.Series]:
+    """Return times that are written in a style, and the form of each; null where a cell is no such time."""
+    found = cells.str.extract_groups(f"^{_STYLES[style]}$").struct.unnest()
+    none = pl.repeat(None, len(cells), dtype=pl.String, eager=True)
+    names = ("date", "year", "month", "day", "hour", "minute", "second", "fraction", "half", "zone")
+    part = {name: found[name] if name in found.columns else none for name in names}
+    date = part["date"].str.replace_all("[-/]", "")
+    if "date" not in found.columns:
+        numbers = {name: f"{at:02}" for at, name in enumerate(_MONTHS, 1)}
+        month = part["month"].str.to_lowercase().replace(numbers).str.zfill(2)
+        date = part["year"] + month + part["day"].str.zfill(2)
+    days = date.str.to_date("%Y%m%d", strict=False).cast(pl.Int64)
+    hours, minutes, seconds = (part[name].cast(pl.Int64).fill_null(0) for name in ("hour", "minute", "second"))
+    is_time = days.is_not_null() & (hours < 24) & (minutes < 60) & (seconds <= 60)
+    if "half" in found.columns:
+        is_time &= hours.is_between(1, 12)
+        hours = hours % 12 + 12 * (part["half"].str.to_lowercase() == "p").fill_null(False).cast(pl.Int64)
+    nanoseconds = part["fraction"].str.pad_end(9, "0").cast(pl.Int64).fill_null(0)
+    digits = part["zone"].str.replace_all("[^0-9+-]", "").fill_null("")
     ahead = digits.str.slice(1, 2).cast(pl.Int64, strict=False).fill_null(0) * 60
     ahead += digits.str.slice(3, 2).cast(pl.Int64, strict=False).fill_null(0)
     ahead *= 1 - 2 * digits.str.starts_with("-").cast(pl.Int64)
-    is_time = days.is_not_null() & (hours < 24) & (minutes < 60) & (seconds <= 60) & (ahead.abs() <= 14 * 60)
+    is_time &= ahead.abs() <= 14 * 60
     times = days * _DAY + ((hours * 60 + minutes - ahead) * 60 + seconds) * _SECOND + nanoseconds
-    frame = pl.DataFrame({"times": times, "hour": hour, "zone": zone, "is_time": is_time})
-    with_time = pl.when(pl.col("zone").is_null()).then(pl.lit(_LOCAL)).otherwise(pl.lit(_ZONED))
-    form = pl.when(pl.col("hour").is_null()).then(pl.lit(_DATES)).otherwise(with_time)
+    frame = pl.DataFrame({"times": times, "hour": part["hour"], "zone": part["zone"], "is_time": is_time})
+    with_time = pl.when(pl.col("zone").is_null()).then(pl.lit(_LOCAL + style)).otherwise(pl.lit(_ZONED + style))
+    form = pl.when(pl.col("hour").is_null()).then(pl.lit(_DATES + style)).otherwise(with_time)
     frame = frame.select(times=pl.when("is_time").then("times"), form=pl.when("is_time").then(form))
     return frame["times"], frame["form"]
 

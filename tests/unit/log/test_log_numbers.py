@@ -151,7 +151,13 @@ def test_numbers_of_rounds_are_not_taken_for_times(name):
         (["2026-01-01 25:00", "2026-01-02 10:00"], 1, "expected a time such as"),
         (["2026-01-01 10:00", "yesterday"], 2, 'got "yesterday"'),
         (["01/02/2026 10:00", "01/03/2026 10:00"], 1, "of which the day and the month cannot be told apart"),
-        (["1.2.2026", "1.3.2026"], 1, "of which the day and the month cannot be told apart"),
+        (["01/02/2026 10:00 PM", "01/03/2026 10:00 PM"], 1, "of which the day and the month cannot be told apart"),
+        (["31.5.2026", "5.31.2026"], 2, "expected dates, day.month.year, as in the rows before"),
+        (["05/31/2026", "31/05/2026"], 1, "of which the day and the month cannot be told apart"),
+        (["31.5.2026", "2026-06-01"], 2, "expected dates, day.month.year, as in the rows before"),
+        (["2026-05-31 08:00 AM", "2026-05-31 20:00"], 2, "on a 12-hour clock, as in the rows before"),
+        (["2026-05-31 13:00 PM", "2026-05-31 02:00 PM"], 1, "expected a time such as"),
+        (["31 Mai 2026", "1 Juni 2026"], 1, "expected a time such as"),
         (["2026-01-01", ""], 2, "got a blank cell"),
         (["1969-12-31", "1970-01-01"], 1, "expected a time in the years 1970 to 2115"),
         (["2026-01-01", "2116-12-31"], 2, "expected a time in the years 1970 to 2115"),
@@ -440,10 +446,73 @@ def test_some_times_that_rows_share_are_only_counted():
     assert [each for each in ActionLog.from_bytes(text.encode()).reading if each.code == "times-tied"] == []
 
 
-@pytest.mark.parametrize("time", ["19.05.2026 19:00:00", "05/19/2026", "31-05-26"])
+@pytest.mark.parametrize("time", ["19.05.26 19:00:00", "05/19/26", "31-05-26"])
 def test_dates_whose_month_is_clear_are_not_said_to_be_open(time):
     with pytest.raises(LogError) as refused:
         log_of([time, time], "AB")
     assert "told apart" not in refused.value.message
     assert "expected a time such as 2026-05-31T14:03:22Z" in refused.value.message
     assert "which has no year first" in refused.value.message
+
+
+STYLES = {
+    "%a, %d %b %Y %H:%M:%S GMT": "with a zone, the month by name",
+    "%d %b %Y %H:%M:%S +0000": "with a zone, the month by name",
+    "%d-%b-%Y %H:%M:%S": "without a zone, the month by name",
+    "%d/%b/%Y:%H:%M:%S +0000": "with a zone, as web servers write them",
+    "[%d/%b/%Y:%H:%M:%S +0000]": "with a zone, as web servers write them",
+    "%Y-%m-%d %I:%M:%S %p": "without a zone, on a 12-hour clock",
+    "%d.%m.%Y %H:%M:%S": "without a zone, day.month.year",
+    "%d.%m.%Y, %H:%M:%S": "without a zone, day.month.year",
+    "%d/%m/%Y %H:%M:%S": "without a zone, day/month/year",
+    "%m/%d/%Y %H:%M:%S": "without a zone, month/day/year",
+    "%m/%d/%Y, %I:%M:%S %p": "without a zone, month/day/year on a 12-hour clock",
+    "%d/%m/%Y %I:%M:%S %p": "without a zone, day/month/year on a 12-hour clock",
+}
+HALF_DAYS = [datetime.datetime(2026, 4, 28, 0, 30) + datetime.timedelta(hours=12 * at) for at in range(12)]
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("first", [0, 6])
+def test_times_are_read_however_they_are_written(style, first):
+    """The sixth is in May, when a part above 12 comes only in other rows."""
+    moments = HALF_DAYS[first:] + HALF_DAYS[:first]
+    arms = "ABBABBBAABAB"
+    log = log_of([moment.strftime(style) for moment in moments], arms[first:] + arms[:first])
+    assert choices(log) == list(arms)
+    assert f"read as dates and times {STYLES[style]}" in said(log).text
+    assert log.times.times.tolist() == [
+        int(each.replace(tzinfo=datetime.UTC).timestamp()) * 10**9 for each in HALF_DAYS
+    ]
+    assert log.times.has_zone == ("with a zone" in STYLES[style])
+
+
+def test_single_digits_offsets_and_days_alone_are_read():
+    column = RoundColumn("timestamp")
+    cells = ["Sun, 3 May 2026 8:05:01 -0230", "Sun, 03 May 2026 23:59:59 +0000"]
+    expected = [datetime.datetime(2026, 5, 3, 10, 35, 1), datetime.datetime(2026, 5, 3, 23, 59, 59)]
+    expected = [int(each.replace(tzinfo=datetime.UTC).timestamp()) * 10**9 for each in expected]
+    assert column.read(LogError, pl.Series(cells)).tolist() == expected
+    assert "read as dates, day.month.year" in said(log_of(["1.5.2026", "2.5.2026"], "AB")).text
+    assert "read as dates, month/day/year" in said(log_of(["5/9/2026", "5/31/2026"], "AB")).text
+
+
+def test_a_date_in_the_other_order_is_refused():
+    with pytest.raises(LogError, match='expected dates, month/day/year, as in the rows before; got "31/05/2026".'):
+        log_of(["05/30/2026", "05/31/2026", "31/05/2026"], "ABA")
+
+
+def test_following_resumes_in_the_order_of_day_and_month(tmp_path):
+    path = written(tmp_path, ["05/31/2026,x,A", "06/01/2026,x,B"])
+    _, follower = followed(path)
+    assert follower.position()["times"] == "dates, month/day/year"
+    written(tmp_path, ["05/31/2026,x,A", "06/01/2026,x,B", "06/02/2026,x,B"])
+    log, _ = followed(path, follower.position())
+    assert log.lengths.tolist() == [1]
+
+
+def test_an_undecided_first_block_is_refused_wherever_the_log_is_read(tmp_path):
+    path = written(tmp_path, ["05/01/2026,x,A", "05/02/2026,x,B"])
+    for attempt in (ActionLog.read, lambda file: ActionLog.scan(file).pulls, followed):
+        with pytest.raises(LogError, match="of which the day and the month cannot be told apart"):
+            attempt(path)
