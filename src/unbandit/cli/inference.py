@@ -13,7 +13,7 @@ from unbandit.cli import options
 from unbandit.cli import output as printer
 from unbandit.cli.command import identify_line
 from unbandit.cli.output import NUMBER, RULE, TEXT, WORD
-from unbandit.errors import ParameterError, option, phrase, shell_option
+from unbandit.errors import MISREAD, ParameterError, option, phrase, shell_option
 from unbandit.formatting import by_reason, counted, short_numbers, shown, times
 from unbandit.tables import same_decimals
 
@@ -93,6 +93,7 @@ def posterior(
             )  # fmt: skip
     seen = without_counts(part_of(record, starting_pulls, kept, horizon))
     reading = seen.said(bracketed=False) if isinstance(seen, ThinnedLog) else seen.reading
+    reading = [each for each in reading if each.code not in MISREAD]  # the answer has these
     for label in (label for rival in rivals for label in rival):
         checks.position("pair", label, found.arms)
     beaten = [

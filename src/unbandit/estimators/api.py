@@ -237,7 +237,7 @@ def estimate(
     found, drifts = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
     misfits, said = said_of(found, used, drifts, record, can_fit=is_whole)
     misfits += [] if there is not None else sorted_rows(record)
-    misfits += misread(record)
+    misfits += misread(record, fitted)
     warnings = [*misfits, *late_start(tried, found, answer.posteriors, drawn or 0), *guessed, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
@@ -407,7 +407,7 @@ def posterior(
     fit, drifts = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted, drifts, record)
     misfits += [] if there is not None else sorted_rows(record)
-    misfits += misread(record)
+    misfits += misread(record, fitted)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
     warnings = [*misfits, *late_start(request, fit, [found], seed), *guessed, *late_arms(request), *warnings]
     for notice in (each for each in warnings if each.code not in HARMLESS):

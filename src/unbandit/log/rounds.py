@@ -371,7 +371,8 @@ def tied_times(table: Collection, places: Integers, name: str, *, newest_first: 
     if 2 * count <= table.codes.size:
         return ()
     text = f'{count:,} of {table.codes.size:,} rows share their time in "{name}" with the row before: nothing but the '
-    text += "order of the file says in which order these choices were made, and if that is wrong, so are all numbers. "
+    text += "order of the file says in which order these choices were made, and if that is wrong, so are all numbers, "
+    text += "unless a rule made them all at once, in a batch. "
     text += f"Write times to the second or finer, or name a column that numbers the rounds with {naming('round')}."
     return (Notice("times-tied", text, count=count),)
 

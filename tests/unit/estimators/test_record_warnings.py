@@ -17,6 +17,7 @@ from unbandit import (
     InferenceError,
     Instance,
     NotIdentifiable,
+    Thompson,
     estimate,
     identify,
     posterior,
@@ -245,3 +246,22 @@ def test_a_refusal_says_that_the_order_of_the_rows_may_be_another(ask):
     with pytest.raises((InferenceError, NotIdentifiable)) as refused:
         ask(ActionLog.from_bytes(f"round,arm,published\n{rows}".encode()))
     assert refused.value.notices == ()
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
+@pytest.mark.parametrize("runs", [1, 2])
+def test_times_that_a_batch_shares_are_no_warning(runs):
+    rule = Thompson(sigma=1.0, batch=20)
+    logs = [rule.demonstrate(Instance([1.0, 0.7, 0.5], 1.0), 200, seed=seed) for seed in range(runs)]
+    rows = [f"{who},{at // 20},{arm}" for who, log in enumerate(logs) for at, arm in enumerate(log.actions)]
+    minutes = [f"{who},{arm},2026-05-01T10:{int(at):02}Z" for who, at, arm in (row.split(",") for row in rows)]
+    log = ActionLog.from_bytes("\n".join(["subject,arm,timestamp", *minutes, ""]).encode())
+    assert "times-tied" in {each.code for each in log.reading}
+
+    def warned(batch, ask=estimate):
+        found = ask(log, f"thompson:sigma=1.0,batch={batch}", sigma=1.0, check=False, particles=50)
+        return "times-tied" in {each.code for each in found.warnings}
+
+    assert [warned(batch) for batch in (1, 10, 20, 25)] == [True, True, False, False]
+    if runs == 1:
+        assert [warned(batch, posterior) for batch in (1, 20)] == [True, False]
