@@ -1,6 +1,7 @@
 """Numbers of a rule fitted from a log: whether their intervals hold, how long these are, and whether gaps hold."""
 
 import math
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +19,13 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, UnbanditError
 from unbandit.estimators import estimate
 from unbandit.estimators.coverage import FITTED, SimulatedCoverage, noise_kind
+from unbandit.inference.parameters import PARTICLES as PREDICTING
+from unbandit.inference.parameters import fit_family
 from unbandit.inference.simulations import LONG
 from unbandit.instance import Instance
+from unbandit.log import ActionLog
 from unbandit.result import ESTIMATED
-from unbandit.study.monte_carlo import Measured, Share, share
+from unbandit.study.monte_carlo import Measured, Share, computed, share
 from unbandit.study.taskgrid import Task
 
 TRUTHS: Mapping[str, Mapping[str, tuple[float, float]]] = {
@@ -41,6 +45,16 @@ TRUTHS: Mapping[str, Mapping[str, tuple[float, float]]] = {
 
 A delay is a whole number of rounds."""
 
+USUAL: Mapping[str, Mapping[str, float]] = {
+    "ucb:alpha=0.25,scale=fit": {"scale": math.sqrt(2)},
+    "ucb1:exploration=fit": {"exploration": 2.0},
+    "moss:scale=fit": {"scale": 1.0},
+    "lilucb:reward_range=fit": {"reward_range": 1.0},
+    "klucb:noise=gaussian,sigma=fit": {"sigma": 0.5},
+}
+"""The values that these rules are published with, and the noise: most logs of smaller ones show less."""
+
+SHARPER, SHARPER_RUNS = 10, 12  # times as many particles, and the logs that are also read by them
 INDEX_CELLS, RANDOMISED_CELLS = (
     ((4, 2_000), (4, 50_000)),
     ((2, 300), (4, 300), (2, 2_000), (4, 2_000)),
@@ -48,11 +62,13 @@ INDEX_CELLS, RANDOMISED_CELLS = (
 RUNS = 100  # logs of every cell
 FEWEST_QUOTED = 50  # intervals of gaps whose share reports quote
 LOW, HIGH = 0.92, 0.98  # within which coverage is to be
+SQUARED = {"exploration": 2.0}  # numbers that stand under a square root in the width: twice as much is allowed
 NARROW, NARROWER = (
     0.2,
     0.08,
 )  # half of an interval's length relative to its value, at most, for index rules; of a long log
 SECONDS, SECONDS_OF_A_POSTERIOR = 8.0, 10.0  # about, of one log
+MOST_SECONDS = 5.0  # of a fit at K=4, T=2,000
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,7 @@ class FitCell(SeededCell):
     arms: int
     horizon: int
     runs: int
+    usual: bool = False  # whether the true number is the usual one, rather than drawn
 
     @property
     def family(self) -> RuleFamily:
@@ -77,10 +94,22 @@ class FitCell(SeededCell):
         return f"K={self.arms}, T={self.horizon:,}"
 
     @property
+    def truths(self) -> Mapping[str, tuple[float, float]]:
+        """Return between what values the true numbers are drawn."""
+        if not self.usual:
+            return TRUTHS[self.text]
+        return {name: (value, value) for name, value in USUAL[self.text].items()}
+
+    def row(self, name: str) -> str:
+        """Return what is fitted, as it is written in tables."""
+        usual = f" = {USUAL[self.text][name]:.4g}" if self.usual else ""
+        return f"{self.family.kind.name}: {name}{usual}"
+
+    @property
     def described(self) -> dict[str, object]:
         """Return all that determines what is played, as plain values."""
-        drawn = {name: list(ends) for name, ends in TRUTHS[self.text].items()}
-        name = f"{self.text} on {self.arms} arms, {self.horizon} rounds"
+        drawn = {name: list(ends) for name, ends in self.truths.items()}
+        name = f"{self.text} on {self.arms} arms, {self.horizon} rounds{', usual' if self.usual else ''}"
         return {
             "name": name, "rule": self.text, "truths": drawn, "arms": self.arms, "horizon": self.horizon,
             "runs": self.runs,
@@ -105,7 +134,7 @@ class FitTrials(ParticleTrials):
 
     def rows(self, task: Task) -> pl.DataFrame:
         """Make the logs of a task, and fit and estimate each."""
-        numbers = dict.fromkeys(("truth", "value", "low", "high"), pl.Float64)
+        numbers = dict.fromkeys(("truth", "value", "low", "high", "sharper", "seconds"), pl.Float64)
         counts = {"gaps": pl.Int64, "held": pl.Int64, "failure": pl.String}
         schema: dict[str, Any] = {"run": pl.Int64, "parameter": pl.String, **numbers, **counts}
         cell = self.cells[task.cell]
@@ -119,7 +148,7 @@ class FitTrials(ParticleTrials):
         generator = np.random.default_rng([seed, run])
         truth = {
             name: math.exp(generator.uniform(math.log(low), math.log(high)))
-            for name, (low, high) in TRUTHS[cell.text].items()
+            for name, (low, high) in cell.truths.items()
         }
         truth = {name: round(value) if name == "delay" else value for name, value in truth.items()}
         means = NORMAL.draw(generator, cell.arms)
@@ -128,6 +157,7 @@ class FitTrials(ParticleTrials):
         if issubclass(family.kind, RandomisedRule):
             drawn = {"prior": NORMAL, "seed": run, "particles": self.particles}
         rows: list[dict[str, Any]] = [{"parameter": name, "truth": value} for name, value in truth.items()]
+        began = time.process_time()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AssumptionWarning)
@@ -136,11 +166,23 @@ class FitTrials(ParticleTrials):
             return [row | {"failure": str(error)} for row in rows]
         for row, fitted in zip(rows, answer.fitted, strict=True):
             row |= {"value": fitted.value, "low": fitted.low, "high": fitted.high}
+        rows[0] |= {"seconds": time.process_time() - began}
+        if cell.text in USUAL and cell.horizon < LONG and run < SHARPER_RUNS:
+            rows[0] |= {"sharper": self._sharper(log, cell)}
         columns, gaps = answer.columns, means.max() - means
         estimated = columns.verdict[0] == ESTIMATED
         held = estimated & (columns.gap_low[0] <= gaps) & (gaps <= columns.gap_high[0])
         rows[0] |= {"gaps": int(estimated.sum()), "held": int(held.sum())}
         return rows
+
+    def _sharper(self, log: ActionLog, cell: FitCell) -> float | None:
+        """Return the number's interval by many more particles: the ratio of its ends; None if nothing shows it."""
+        many = SHARPER * PREDICTING
+        try:
+            fitted = fit_family(log, cell.family, NOISE, NORMAL, [cell.horizon], particles=many).fitted[0]
+        except UnbanditError:
+            return None
+        return float(fitted.high / fitted.low)
 
 
 @dataclass(frozen=True)
@@ -152,20 +194,29 @@ class FitMetrics:
     widths: Mapping[str, float]  # median of half an interval's length over the value, by its name
     gaps: Share  # share of the intervals of gaps that hold the true one
     answered: Share  # logs that are not refused
+    seconds: float = math.nan  # of processor time, the median
+    sharper: float = math.nan  # length of intervals with many more particles, relative to that of users', in logarithms
 
 
 def fit_metrics(cell: FitCell, rows: pl.DataFrame) -> FitMetrics:
     """Return the metrics of a cell."""
     coverage, widths = {}, {}
     answered = rows.filter(pl.col("failure").is_null())
-    for name in TRUTHS[cell.text]:
+    for name in cell.truths:
         own = answered.filter(parameter=name)
         held = own.filter((pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high")))
         coverage[name] = share(held.height, own.height)
         half = ((own["high"] - own["low"]) / (2 * own["value"])).median()
         widths[name] = float(half) if isinstance(half, float) else math.nan
     gaps = share(int(answered["held"].sum()), int(answered["gaps"].sum()))
-    return FitMetrics(cell, coverage, widths, gaps, share(answered["run"].n_unique(), cell.runs))
+    took = answered["seconds"].drop_nulls().to_numpy()
+    both = answered.drop_nulls("sharper")
+    many, users = (np.log(each.to_numpy()) for each in (both["sharper"], both["high"] / both["low"]))
+    return FitMetrics(
+        cell, coverage, widths, gaps, share(answered["run"].n_unique(), cell.runs),
+        float(np.median(took)) if took.size else math.nan,
+        float(np.median(many) / np.median(users)) if many.size else math.nan,
+    )  # fmt: skip
 
 
 class Fits(Measure):
@@ -183,7 +234,11 @@ class Fits(Measure):
             assert isinstance(family, RuleFamily)
             cells_of_it = RANDOMISED_CELLS if issubclass(family.kind, RandomisedRule) else INDEX_CELLS
             places = [each for each in cells_of_it if each[1] < LONG or family.free != ("delay",)]
-            cells = tuple(FitCell(text, *place, sizes.runs or RUNS) for place in places)
+            cells = tuple(
+                FitCell(text, *place, sizes.runs or RUNS, usual)
+                for usual in (False, True)[: 1 + (text in USUAL)]
+                for place in places
+            )
             yield str(family.example), FitTrials(cells, sizes.seed, sizes.particles)
 
     def metrics(self, cell: FitCell, rows: pl.DataFrame) -> FitMetrics:
@@ -201,21 +256,34 @@ class Fits(Measure):
     def criteria(self, metrics: Sequence[FitMetrics]) -> list[Criterion]:
         """Return the criteria with their scores, one per number and cell."""
         held, widths, gaps, answered = list[Score](), list[Score](), list[Score](), list[Score]()
+        sharper, times = list[Score](), list[Score]()
         for each in metrics:
-            place = each.cell.text, each.cell.size
+            text = each.cell.text + (", usual value" if each.cell.usual else "")
+            place, index = (text, each.cell.size), not issubclass(each.cell.family.kind, RandomisedRule)
             for name, covered in each.coverage.items():
-                row = f"{each.cell.family.kind.name}: {name}", each.cell.size
+                row = each.cell.row(name), each.cell.size
                 held.append(Score(*row, covered, percent(covered), judge(covered, LOW, HIGH)))
                 half = Measured(each.widths[name], 0.0, 0)
-                index = not issubclass(each.cell.family.kind, RandomisedRule) and name != "delay"
-                verdict = judge(half, high=NARROWER if each.cell.horizon >= LONG else NARROW) if index else None
+                most = (NARROWER if each.cell.horizon >= LONG else NARROW) * SQUARED.get(name, 1.0)
+                verdict = judge(half, high=most) if index and name != "delay" else None
                 widths.append(Score(*row, half, f"{100 * half.value:.0f}%", verdict))
             gaps.append(Score(*place, each.gaps, percent(each.gaps), judge(each.gaps, LOW, HIGH)))
             answered.append(Score(*place, each.answered, percent(each.answered), None))
-        note = "True numbers are drawn evenly in the logarithm, and means from N(0, 1), for every log."
-        about = "Half of an interval's length relative to the value, the median over logs."
+            if math.isfinite(each.sharper):
+                sharper.append(Score(*place, computed(each.sharper), f"{each.sharper:.2f}", None))
+            if math.isfinite(each.seconds):
+                judged = judge(computed(each.seconds), high=MOST_SECONDS) if each.cell.horizon < LONG else None
+                times.append(Score(*place, computed(each.seconds), f"{each.seconds:.1f} s", judged))
+        note = (
+            "True numbers are drawn evenly in the logarithm, or are those that a rule is published with (`= 2`). Means "
+            "are drawn from N(0, 1) for every log."
+        )
+        about = (
+            "Half of an interval's length relative to the value, the median over logs. An exploration constant stands "
+            "under a square root: the width that it makes is known twice as closely, so that twice as much is allowed."
+        )
         goal = "92 to 98%"
-        return [
+        found = [
             Criterion("fit, coverage", "95% intervals that hold the fitted number", goal, note, "number", scores=held),
             Criterion(
                 "fit, width",
@@ -228,3 +296,12 @@ class Fits(Measure):
             Criterion("fit, gaps", "95% intervals that hold the true gap, with fitted numbers", goal, scores=gaps),
             Criterion("fit, answered", "logs that show the number", "no goal", scores=answered),
         ]
+        if sharper:
+            what = f"length of the intervals with {SHARPER} times as many particles, relative to that of users"
+            about = "On the same logs. Near 1, it is the log that limits how closely the number is known."
+            found.append(Criterion("fit, more particles", what, "no goal", about, scores=sharper))
+        if times:
+            what, about = "processor time of an estimate with fitted numbers", "The median of all logs, on one core."
+            goal = f"at most {MOST_SECONDS:.0f} s at T=300 and 2,000"
+            found.append(Criterion("fit, time", what, goal, about, scores=times))
+        return found

@@ -181,9 +181,11 @@ class ParameterPosterior:
 
 def fit_family(
     log: ActionLog, family: RuleFamily, noise: Noise, prior: Prior, horizons: Sequence[int], *, level: float = 0.95,
-    seed: int = 0,
+    seed: int = 0, particles: int = PARTICLES,
 ) -> ParameterPosterior:  # fmt: skip
     """Fit a rule's free numbers; demonstrations have instances of their own, so that their evidences multiply.
+
+    Decisions of an index rule are predicted by so many `particles`.
 
     Raises
     ------
@@ -203,7 +205,7 @@ def fit_family(
             "fitted anew for every delay that is possible, which would take an hour and more.",
             remedy="Give one of them a value.",
         )
-    evidence = _Evidence(log, family, axes, fixed, noise, prior, tuple(horizons), seed)
+    evidence = _Evidence(log, family, axes, fixed, noise, prior, tuple(horizons), seed, particles)
     with current_work().stage("Fitting the rule's numbers", PARTS, in_parts=True):
         whole, shown = settled_whole_numbers(
             log, family, lambda given: _best(replace(evidence, fixed={**evidence.fixed, **given}))
@@ -489,6 +491,7 @@ class _Evidence:
     prior: Prior
     horizons: tuple[int, ...]
     seed: int
+    particles: int = PARTICLES
     rounds: int | None = None  # of each demonstration that are read; by default all
     best: tuple[Predictions, ...] | None = None  # of the most probable value so far, by demonstration
     variances: dict[tuple[float, ...], float] = field(default_factory=dict, init=False)  # of errors, by place
@@ -566,7 +569,7 @@ class _Evidence:
         total, variance, kept = 0.0, 0.0, []
         for which, horizon in enumerate(self.horizons):
             record = self.log.select(which, self.rounds)
-            given = record, rule, self.noise, self.prior, horizon, PARTICLES
+            given = record, rule, self.noise, self.prior, horizon, self.particles
             limit = None if self.best is None else self.best[which]
             first = predict(*given, seed=seed, unless_below=limit, evidence_only=True)
             if first.log_evidence == -math.inf:
