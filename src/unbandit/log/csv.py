@@ -23,7 +23,7 @@ import polars as pl
 from unbandit.errors import LogError
 from unbandit.formatting import counted
 from unbandit.log.jsonlines import BLOCK_OF_LINES, Row, is_json_lines, json_cells, json_names, json_rows
-from unbandit.log.labels import Integers
+from unbandit.log.labels import Integers, are_blank
 
 BLOCK = 1 << 24  # bytes that are read at once
 
@@ -113,10 +113,13 @@ class TextBlock:
 
     def filled(self, columns: Sequence[pl.Series]) -> Integers | None:
         """Return which rows are not blank in every column of several, given some columns; None if that is every one."""
-        width = len(self._header.names)
-        if width < 2 or not self._header.separator or not _blank_in_all(columns).any():
+        width, separator = len(self._header.names), self._header.separator
+        if width < 2 or not separator:
             return None
-        blank = _blank_in_all(self.cells(range(width)))
+        are_empty = are_blank if _may_hold_space(self._data, separator) else pl.Series.is_null
+        if not reduce(operator.and_, map(are_empty, columns)).any():
+            return None
+        blank = reduce(operator.and_, map(are_empty, self.cells(range(width))))
         return (~blank).arg_true().to_numpy().astype(np.int64) if blank.any() else None
 
     def late(self) -> dict[str, int]:
@@ -347,9 +350,9 @@ def text_blocks(
             raise endless_row(path, before)
 
 
-def _blank_in_all(columns: Sequence[pl.Series]) -> pl.Series:
-    """Return which rows are blank in all columns."""
-    return reduce(operator.and_, (column.is_null() for column in columns))
+def _may_hold_space(data: bytes, separator: str) -> bool:
+    """Return quickly whether a cell may hold nothing but space; most files have none."""
+    return not data.isascii() or any(mark in data for mark in b' \t\v\f"' if mark != ord(separator))
 
 
 def endless_row(path: str, before: Before, most: int = _LONGEST_ROW) -> LogError:
@@ -382,7 +385,8 @@ def _first_rows(data: bytes, header: Header, positions: Sequence[int], count: in
     rows = list[list[str | None]]()
     with suppress(_BrokenRow, UnicodeDecodeError):
         read = (record for *_, record in _records(data[len(header.text) :], header.separator))
-        for record in islice((record for record in read if any(record) or len(header.names) < 2), count):
+        filled = (record for record in read if any(map(str.strip, record)) or len(header.names) < 2)
+        for record in islice(filled, count):
             rows.append([record[at] if at < len(record) else None for at in positions])
     return rows
 

@@ -9,6 +9,7 @@ import os
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +18,7 @@ import polars as pl
 from unbandit.errors import LogError, Notice, ResumeError
 from unbandit.log.columns import FIRST_ROWS
 from unbandit.log.csv import BLOCK, Before, Header, endless_row, header_of, next_block
-from unbandit.log.formats import WHOLE, ParquetSource, layout_notices, open_source
+from unbandit.log.formats import WHOLE, ParquetSource, layout_notices, line_of, open_source
 from unbandit.log.growth import GrowingLog
 from unbandit.log.parquet import PARQUET
 from unbandit.log.reader import label_notices
@@ -268,10 +269,14 @@ class TextTail(Tail):
                     if len(data) >= _LONGEST and data.strip(b"\r\n"):
                         raise endless_row(self._path, before, _LONGEST)
                     return
-                columns = block.cells([header.names.index(name) for name in names])
-                self._note(file, len(block), block.rows, block.after.lines - before.lines)
-            cells = dict(zip(names, columns, strict=True))
-            yield Batch(cells, self._path, block.rows_before, block.line, block.late())
+                columns, line = block.cells([header.names.index(name) for name in names]), block.line
+                kept = block.filled(columns)
+                if kept is not None:
+                    columns = [column[kept] for column in columns]
+                    line = partial(line_of, block, kept, block.rows_before)
+                rows_here = block.rows if kept is None else kept.size
+                self._note(file, len(block), rows_here, block.after.lines - before.lines)
+            yield Batch(dict(zip(names, columns, strict=True)), self._path, block.rows_before, line, block.late())
 
     def head(self, positions: Sequence[int], count: int) -> list[pl.Series]:
         """Return the first rows of columns, wherever the reading stopped."""

@@ -218,7 +218,7 @@ class TextSource(Source):
                 cells = {name: column[kept] for name, column in cells.items()}
                 self._blank += block.rows - kept.size
             if self._blank:
-                line = partial(_line_of, block, np.arange(block.rows) if kept is None else kept, begins)
+                line = partial(line_of, block, np.arange(block.rows) if kept is None else kept, begins)
             yield Batch(cells, self._path, begins, line, block.late())
 
     def _chunks(self, size: int) -> Iterator[tuple[bytes, bool]]:
@@ -263,7 +263,7 @@ class TextSource(Source):
         return gzip.open(self._content, "rb") if packed else self._content.open("rb")  # type: ignore[return-value]
 
 
-def _line_of(block: TextBlock, kept: Integers, begins: int, row: int) -> int:
+def line_of(block: TextBlock, kept: Integers, begins: int, row: int) -> int:
     """Return the line of a row among those that are not blank, of which `begins` come before the block."""
     return block.line(int(kept[row - 1 - begins]) + 1 + block.rows_before)
 
