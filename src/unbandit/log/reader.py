@@ -23,6 +23,7 @@ from unbandit.log.labels import (
     Integers,
     LabelColumn,
     Refuse,
+    are_blank,
     first_rows,
     is_number,
     refuse_missing,
@@ -34,6 +35,7 @@ from unbandit.log.rewards import RewardColumn, Rewards
 from unbandit.log.sources import ROWS, Batch, Columns, Source
 
 MOST_PAIRS_NAMED = 3  # of labels that look alike
+_NO_CHOICE = "expected a choice in some row; got blank cells alone."
 FEWEST_ROWS = 10  # by which nearly all values of a column can be said to be different
 
 
@@ -117,11 +119,11 @@ class Reader:
         return codes
 
     def empty(self, batch: Batch) -> pl.Series:
-        """Return which rows have no choice, no round and no reward, unless all of them are such."""
+        """Return which rows have no choice, no round and no reward."""
         blank = pl.Series(self.arms.blank_cells(batch.columns[self.name["arm"]]))
         for name in self.columns("round", "reward"):
-            blank &= batch.columns[name].is_null()
-        return blank & (not blank.all())
+            blank &= are_blank(batch.columns[name])
+        return blank
 
     def _runs(self, batch: Batch) -> tuple[Integers, Codes]:
         """Find where another demonstration begins, and which; as a rule only these rows need to be looked up."""
@@ -279,6 +281,8 @@ class Collection:
             if reader.blank is not None and role == "round" and (empty := reader.empty(batch)).any():
                 self.unnumbered += int(empty.sum())
                 batch = batch.without(empty)
+                if empty.all():
+                    continue
             parts.append(reader.read(batch))
             if self.rewards is not None:
                 self.rewards.read(batch.refuse, batch.columns[self.rewards.name])
@@ -298,10 +302,12 @@ class Collection:
             self._batches.append(batch)
             self._begins.append(total)
             total += parts[-1].codes.size
+        if not parts:
+            raise self.refuse(_NO_CHOICE, column=names["arm"])
         reader.check()
         self.blank = np.concatenate(reader.blank) if reader.blank else None  # rows without a choice
         if self.blank is not None and self.blank.all():
-            raise self.refuse("expected a choice in some row; got blank cells alone.", column=reader.name["arm"])
+            raise self.refuse(_NO_CHOICE, column=names["arm"])
         kind = smallest_type(len(reader.arms.coder))
         self.codes: Codes = np.concatenate([each.codes for each in parts], dtype=kind, casting="unsafe")
         starts = [each.starts[:-1] + begin for each, begin in zip(parts, self._begins, strict=True)]

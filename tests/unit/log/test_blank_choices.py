@@ -157,3 +157,18 @@ def test_the_round_of_a_skipped_row_may_be_blank():
         ActionLog.from_bytes(b"round,arm,note\n1,A,\n,,away\nx,B,\n3,A,\n", blank="skip")
     with pytest.raises(LogError, match="expected a round; got a blank cell"):
         ActionLog.from_bytes(b"round,arm,reward\n1,A,1\n,,1\n2,B,0\n", blank="skip")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+def test_rows_without_round_and_choice_are_skipped_wherever_batches_end(rows):
+    frame = pl.DataFrame({
+        "round": [None, "0", "1", " ", None, "2", "", "3"], "arm": ["", "A", "B", "", None, "A", " ", "A"],
+        "page": list("abcdefgh"),
+    })  # fmt: skip
+    log = ActionLog(*collect([FrameSource(frame)], None, None, rows=rows, blank="skip"))
+    assert [log.arms[at] for at in log.actions] == list("ABAA")
+    (notice,) = [each for each in log.reading if each.code == "blank-choices"]
+    assert notice.count == 4
+    nothing = frame.filter(pl.Series([True, False, False, True, True, False, True, False]))
+    with pytest.raises(LogError, match="expected a choice in some row; got blank cells alone"):
+        collect([FrameSource(nothing)], None, None, rows=rows, blank="skip")
