@@ -62,6 +62,9 @@ SELDOM: Mapping[str, set[str]] = {
     "round": TIMES,
 }
 
+_DATES = {"date", "dates", "day", "eventdate"}
+_CLOCKS = {"time", "times", "timeofday", "clock", "clocktime", "eventtime"}
+
 CHOSEN_NAMES = ("chosen", "ischosen", "waschosen", "selected", "isselected", "picked", "ispicked", "taken", "istaken")
 """What people call the column that marks the chosen offer of a round; small letters only."""
 
@@ -134,6 +137,15 @@ def _flags(column: pl.Series) -> pl.Series | None:
 def is_time_like(name: str) -> bool:
     """Return whether a column should hold times, by its name."""
     return _folded(name) in TIMES
+
+
+def date_and_clock(names: Sequence[str]) -> tuple[str, str] | None:
+    """Return a column that should hold dates and one that should hold times of day, where no other orders rounds."""
+    dates = [name for name in names if _folded(name) in _DATES]
+    clocks = [name for name in names if _folded(name) in _CLOCKS]
+    ordering = {"round"} | ALIASES["round"] | TIMES | _DATES | _CLOCKS
+    others = [name for name in names if _folded(name) in ordering and name not in (*dates, *clocks)]
+    return (dates[0], clocks[0]) if len(dates) == len(clocks) == 1 and not others else None
 
 
 def is_round_like(name: str) -> bool:
@@ -263,7 +275,7 @@ def _positions(role: str, name: str, names: Sequence[str], refuse: Refuse) -> tu
         if len(places) == 1:
             return (places[0],)
     parts = name.split("+")
-    if role == "demonstration" and len(parts) > 1:
+    if len(parts) > 1 and (role == "demonstration" or (role == "round" and len(parts) == 2)):
         if not all(part.strip() for part in parts):
             text = f'expected a column on either side of a plus sign; got "{name}".'
             raise refuse(text, column=name, value=name, remedy=f"Name them with {naming(role, 'NAME+NAME')}.")

@@ -21,7 +21,7 @@ from unbandit.log.csv import BLOCK, Before, Header, endless_row, header_of, next
 from unbandit.log.formats import WHOLE, ParquetSource, layout_notices, line_of, open_source
 from unbandit.log.growth import GrowingLog
 from unbandit.log.parquet import PARQUET
-from unbandit.log.reader import label_notices
+from unbandit.log.reader import label_notices, with_clock
 from unbandit.log.scan import OrderedReader
 from unbandit.log.sources import (
     GZIP,
@@ -60,6 +60,7 @@ class Follower:
     ) -> None:  # fmt: skip
         self._path, self._log, self._columns, self._has_names = path, log, columns, header
         self._reader: OrderedReader | None = None
+        self._joined: tuple[Notice, ...] = ()  # that a date and a time of day are read together
         self._kinds: dict[str, str] = {}  # what the columns hold
         self._tails: dict[str, Tail] = {}
         self.settled = True
@@ -89,7 +90,13 @@ class Follower:
         if self._reader is not None:
             log, column = self._log, self._reader.name.get("demonstration")
             alike = label_notices(log.arm_column.coder.labels, log.demonstrations, log.lengths, column)
-            reading = (*self._reader.notices, *self._reader.order_notices, *alike, *self._reader.time_notices())
+            reading = (
+                *self._joined,
+                *self._reader.notices,
+                *self._reader.order_notices,
+                *alike,
+                *self._reader.time_notices(),
+            )
         return (*layout, *reading, *(Notice("reading", text) for text in waiting))
 
     def position(self) -> dict[str, Any]:
@@ -130,7 +137,8 @@ class Follower:
         if self._reader is None:
             labels = self._log.arm_column, self._log.demonstration_column
             reached = self._before.get("rounds"), self._before.get("times")
-            self._reader = OrderedReader(tail.names, tail.refuse, self._columns, *labels, *reached)
+            columns, self._joined = with_clock(tail, self._columns)
+            self._reader = OrderedReader(tail.names, tail.refuse, columns, *labels, *reached)
             self._kinds = {name: tail.kind(name) for name in self._reader.columns()}
         if is_new or (tail is next(iter(self._tails.values())) and tail.read["rows"] < FIRST_ROWS):
             self._reader.compare_with_times(tail)

@@ -30,6 +30,8 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH_NAME = f"(?P<month>(?i:{'|'.join(_MONTHS)}))"
 _DAY_FIRST, _MONTH_FIRST = f"{_DAY_PART}/{_MONTH_PART}/{_YEAR}", f"{_MONTH_PART}/{_DAY_PART}/{_YEAR}"
 
+_TIME_OF_DAY = f"{_CLOCK}(?:{_HALF})?{_ZONE}"
+
 # How dates and times are written, by what is said of it: an order of day and month, if not ISO 8601.
 _STYLES = {
     "": f"{_ISO_DATE}(?:[T ]{_ISO_CLOCK}{_ZONE})?",
@@ -144,6 +146,49 @@ def times_in(column: pl.Series) -> Integers | None:
     return times if is_right.all() else None
 
 
+def are_dates_with_clocks(dates: pl.Series, clocks: pl.Series) -> bool:
+    """Return whether cells of two columns are dates and times of day for sure."""
+    if pl.Object in (dates.dtype, clocks.dtype) or dates.dtype.is_nested() or not len(dates):
+        return False
+    whole = _day_cells(dates)
+    form = RoundColumn("date")._form_of(whole) if not whole.null_count() else ""
+    is_date = _kind(form) == _DATES or (form == _LOCAL and len(_styles_of(str(whole[0]).strip())) > 1)
+    return is_date and bool(_clock_cells(clocks).str.contains(f"^{_TIME_OF_DAY}$").fill_null(False).all())
+
+
+def joined_times(refuse: Refuse, dates: pl.Series, clocks: pl.Series) -> pl.Series:
+    """Return dates with their times of day as text; refuse cells that are no times of day. Either may come first."""
+    if any(re.fullmatch(_TIME_OF_DAY, cell or "") for cell in _clock_cells(dates.head(1)).to_list()):
+        dates, clocks = clocks, dates
+    cells = _clock_cells(clocks)
+    wrong = (~cells.str.contains(f"^{_TIME_OF_DAY}$")).fill_null(False)
+    if wrong.any():
+        row = int(wrong.arg_max() or 0)
+        text = f'expected a time of day such as 14:03:22; got "{cells[row]}".'
+        remedy = (
+            f"Two columns are read together only if they hold dates and times of day: name one with {naming('round')}."
+        )
+        raise refuse(text, row=row + 1, column=clocks.name, value=cells[row], remedy=remedy)
+    return _day_cells(dates) + " " + cells
+
+
+def _day_cells(column: pl.Series) -> pl.Series:
+    """Return dates as text; null where there is none."""
+    if isinstance(column.dtype, pl.Datetime) and (column == column.dt.truncate("1d")).all():
+        column = column.dt.date()
+    return _filled(column)
+
+
+def _clock_cells(column: pl.Series) -> pl.Series:
+    """Return times of day as text, with two digits for the hour; null where there is none."""
+    return _filled(column).str.replace("^([0-9]):", "0${1}:")
+
+
+def _filled(column: pl.Series) -> pl.Series:
+    cells = column.cast(pl.String, strict=False).str.strip_chars()
+    return cells.set(cells == "", None)
+
+
 def _are_no_rounds(numbers: pl.Series, unit: int) -> bool:
     """Return whether numbers in a column of rounds are times since 1970: all after 2001, and not consecutive."""
     is_late = not numbers.null_count() and (numbers * unit >= _NO_ROUNDS).all()
@@ -170,6 +215,7 @@ class RoundColumn:
         """Return the next rounds or times; refuse cells that are neither, or not what the first one was."""
         refuse_missing(refuse, column, self.name, "round")
         if self.form is None:
+            self._refuse_clock(refuse, column)
             self.form = self._form_of(column)
         if not self.form:
             return whole_numbers(refuse, column, self.name, "round")
@@ -193,7 +239,9 @@ class RoundColumn:
             return form
         if not is_number(value):
             styles = _styles_of(value)
-            return _form_in_style(column, styles) or (_LOCAL if styles or is_time_like(self.name) else "")
+            return _form_in_style(column, styles) or (
+                _LOCAL if styles or "+" in self.name or is_time_like(self.name) else ""
+            )
         number = float(value)
         units = (form for form, size in _SINCE_1970.items() if _EARLIEST <= number * size < _END)
         form, numbers = next(units, ""), column.cast(pl.Float64, strict=False)
@@ -205,6 +253,15 @@ class RoundColumn:
         may_be_days = ((numbers - _EXCEL_1970) * _DAY).is_between(0, _END, closed="left")
         is_mixed = may_be_days[0] and bool((numbers * _SECOND >= _EARLIEST).any())
         return _EXCEL if may_be_days.all() or is_mixed else _PLAIN
+
+    def _refuse_clock(self, refuse: Refuse, column: pl.Series) -> None:
+        """Refuse times of day without a date, as the first cell may be one."""
+        value = str(column[0]).strip()
+        if column.dtype in (pl.String, pl.Time) and re.fullmatch(_TIME_OF_DAY, value):
+            text = f'expected the number of a round, or a date with its time; got "{value}", a time of day alone.'
+            remedy = f"If another column has the dates, join the two with {naming('round', f'DATE+{self.name}')}. If "
+            remedy += f"there is none, and the first choice comes first, ignore the column with {naming('round', '')}."
+            raise refuse(text, row=1, column=self.name, value=value, remedy=remedy)
 
     def _numbers(self, column: pl.Series) -> tuple[Integers, Truths]:
         """Return times that are written as numbers, and which cells are such."""

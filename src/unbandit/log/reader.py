@@ -6,7 +6,7 @@ Scanned and growing logs only count what it gives; `Collection` gathers all of i
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, option
 from unbandit.formatting import counted
-from unbandit.log.columns import column_notices, find_columns, is_count_like, is_mark_like, may_be_data, naming, role_of
+from unbandit.log.columns import (
+    FIRST_ROWS,
+    column_notices,
+    date_and_clock,
+    find_columns,
+    is_count_like,
+    is_mark_like,
+    may_be_data,
+    naming,
+    role_of,
+)
 from unbandit.log.labels import (
     MOST_SPAN,
     Codes,
@@ -30,7 +40,7 @@ from unbandit.log.labels import (
     run_starts,
     smallest_type,
 )
-from unbandit.log.numbers import LogTimes, RoundColumn, whole_numbers
+from unbandit.log.numbers import LogTimes, RoundColumn, are_dates_with_clocks, joined_times, whole_numbers
 from unbandit.log.rewards import RewardColumn, Rewards
 from unbandit.log.sources import ROWS, Batch, Columns, Source
 
@@ -74,6 +84,7 @@ class Reader:
         self._keys = {name: LabelColumn("demonstration") for name in keys} if len(keys) > 1 else {}
         for name, key in self._keys.items():
             key.name = name
+        self._halves = [names[at] for at in positions.get("round", ())]  # of the round, if there are two: date and time
         self._open_roles = {"demonstration", "round", "reward"} - {*positions, *self.named}
         self._open_roles -= {"round", "reward"} if "pulls" in positions else set()
         arms.name, demonstrations.name = self.name["arm"], self.name.get("demonstration", "")
@@ -81,7 +92,8 @@ class Reader:
     def columns(self, *roles: str) -> list[str]:
         """Return the columns of some roles, by default of all that there are."""
         wanted = [role for role in self.name if role in roles or not roles]
-        each = ([*self._keys] or [self.name[role]] if role == "demonstration" else [self.name[role]] for role in wanted)
+        several = {"demonstration": [*self._keys], "round": self._halves}
+        each = (several.get(role) or [self.name[role]] for role in wanted)
         return [name for names in each for name in names]
 
     @property
@@ -104,6 +116,11 @@ class Reader:
         starts, who = self._joined_runs(batch) if self._keys else self._runs(batch)
         changes = run_starts(who)  # labels that differ as written may be the same
         return Rows(codes, starts[changes], who[changes[:-1]].astype(np.int64))
+
+    def rounds_in(self, batch: Batch) -> pl.Series:
+        """Return the cells of rounds, of two columns joined."""
+        each = [batch.columns[name].alias(name) for name in self._halves]
+        return each[0] if len(each) == 1 else joined_times(batch.refuse, *each).alias(self.name["round"])
 
     def _choices(self, batch: Batch) -> Codes:
         """Code the arms of all rows; where rows without one are skipped, note these, whose codes mean nothing."""
@@ -198,6 +215,24 @@ class Reader:
             column.check()
 
 
+def with_clock(source: Source, columns: Columns) -> tuple[Columns, tuple[Notice, ...]]:
+    """Join a column of dates and one of times of day to the round, where both are such for sure; say so."""
+    if columns is not None and (not isinstance(columns, Mapping) or {"round", "pulls"} & {*columns}):
+        return columns, ()
+    pair = date_and_clock([name for name in source.names if name not in (columns or {}).values()])
+    if pair is None or "+" in "".join(pair):
+        return columns, ()
+    try:
+        cells = source.head([source.names.index(name) for name in pair], FIRST_ROWS)
+    except LogError:  # said where all rows are read
+        return columns, ()
+    if not are_dates_with_clocks(*cells):
+        return columns, ()
+    text = f'"{pair[0]}" and "{pair[1]}" are read together, as the time of each row. If that is wrong, name the column '
+    text += f"of rounds with {naming('round')}, or none with {naming('round', '')}."
+    return {**(columns or {}), "round": "+".join(pair)}, (Notice("columns", text),)
+
+
 def _distinct(values: Integers) -> tuple[Integers, Integers]:
     """Return the first place of each distinct number, by value, and which of these every number is."""
     size = int(values.max()) + 1
@@ -289,11 +324,10 @@ class Collection:
             for column in also:
                 column.read(batch.refuse, batch.columns[column.name])
             if role is not None:
-                cells = batch.columns[names[role]]
                 pulls_or_rounds = (
-                    whole_numbers(batch.refuse, cells, names[role], role)
+                    whole_numbers(batch.refuse, batch.columns[names[role]], names[role], role)
                     if self.rounds is None
-                    else self.rounds.read(batch.refuse, cells)
+                    else self.rounds.read(batch.refuse, reader.rounds_in(batch))
                 )
                 self.numbers.append(pulls_or_rounds)
                 firsts.append(self.numbers[-1][parts[-1].starts[:-1]])

@@ -14,7 +14,16 @@ from unbandit.log.columns import FIRST_ROWS, is_time_like, naming, perhaps_marke
 from unbandit.log.counts import counted_parts, perhaps_total_at_end, refuse_duplicates, refuse_unread_counts
 from unbandit.log.labels import Codes, Integers, LabelColumn, are_blank, blank_choice_remedy
 from unbandit.log.numbers import LogTimes, RoundColumn, times_in, trend_of_times, whole_numbers
-from unbandit.log.reader import Collection, Parts, Reader, in_demonstration, in_order, label_notices, offsets_of
+from unbandit.log.reader import (
+    Collection,
+    Parts,
+    Reader,
+    in_demonstration,
+    in_order,
+    label_notices,
+    offsets_of,
+    with_clock,
+)
 from unbandit.log.rewards import Rewards
 from unbandit.log.sources import ROWS, Arms, Blank, Columns, Duplicates, Source, check_alike, source_notices
 
@@ -60,6 +69,7 @@ def collect_part(
         checks.one_of("duplicates", duplicates, ("refuse", "separate", "add"))
     skip = checks.one_of("blank", blank or "refuse", ("refuse", "skip")) == "skip"
     labels = LabelColumn("arm", arms, blank_choice_remedy(whole=whole)), LabelColumn("demonstration")
+    columns, joined = with_clock(sources[0], columns)
     names, orders = sources[0].names, tuple[Notice, ...]()
     reader = Reader(names, sources[0].refuse, columns, *labels, skip_blank=skip)
     beside = compared_times(sources, reader)
@@ -95,7 +105,10 @@ def collect_part(
     reader.refuse_lone_rows(table.refuse, lengths, numbered=table.rounds is not None and not table.rounds.form)
     offsets = offsets_of(lengths)
     notices = (
-        layout + reader.notices + label_notices(present, demonstrations, lengths, reader.name.get("demonstration"))
+        layout
+        + joined
+        + reader.notices
+        + label_notices(present, demonstrations, lengths, reader.name.get("demonstration"))
     )
     codes, rewards = table.codes, None
     places: Integers | None

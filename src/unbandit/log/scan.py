@@ -15,7 +15,7 @@ from unbandit.formatting import counted
 from unbandit.log.columns import naming
 from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, blank_choice_remedy, run_starts
 from unbandit.log.numbers import RoundColumn
-from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices
+from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices, with_clock
 from unbandit.log.rounds import compared_times, goes_by_time, said_of_times, times_left
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
 from unbandit.log.tallies import LookRule, Need, Tallies, broken_rounds, looks_at, switching_against
@@ -98,9 +98,9 @@ class OrderedReader(Reader):
 
     def read(self, batch: Batch) -> Rows:
         """Turn the next rows into codes; refuse them if their rounds do not follow on those read before."""
-        rows, column = super().read(batch), self.name.get("round")
-        if self._round_column is not None and column in batch.columns:
-            rounds = self._round_column.read(batch.refuse, batch.columns[column])
+        rows, columns = super().read(batch), self.columns("round")
+        if self._round_column is not None and {*columns} <= {*batch.columns}:
+            rounds = self._round_column.read(batch.refuse, self.rounds_in(batch))
             (self._check_times if self._round_column.form else self._check_rounds)(batch.refuse, rounds, rows)
         return rows
 
@@ -263,10 +263,11 @@ class ScannedLog(Tabular):
     ) -> None:  # fmt: skip
         self._sources, self._batch_rows, self._most_pairs = sources, rows, most_pairs
         labels = LabelColumn("arm", arms, blank_choice_remedy(whole=False, scanned=True)), LabelColumn("demonstration")
+        columns, joined = with_clock(sources[0], columns)
         self._reader = OrderedReader(sources[0].names, sources[0].refuse, columns, *labels)
         self._reader.compare_with_times(*sources)
         check_alike(sources, self._reader.columns())
-        self._notices = notices + self._reader.notices + self._reader.order_notices
+        self._notices = notices + joined + self._reader.notices + self._reader.order_notices
         self._known: tuple[int, int] | None = None  # demonstrations and arms after the first pass
 
     def __len__(self) -> int:

@@ -186,7 +186,7 @@ def test_joined_columns_are_scanned_and_read_alike(tmp_path: Path) -> None:
         ({"demonstration": "+ +subject"}, "a column on either side of a plus sign"),
         ({"demonstration": "subject+-"}, 'a column "-" for demonstration'),
         ({"demonstration": "subject+picked", "arm": "picked"}, '"picked" for demonstration and arm'),
-        ({"round": "subject+block"}, 'a column "subject+block" for round'),
+        ({"round": "subject+block+picked"}, 'a column "subject+block+picked" for round'),
         ({"demonstration": ["subject", "block"]}, "Join the names of several by a plus sign"),
     ],
 )

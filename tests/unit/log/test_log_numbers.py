@@ -498,7 +498,7 @@ def test_single_digits_offsets_and_days_alone_are_read():
 
 
 def test_a_date_in_the_other_order_is_refused():
-    with pytest.raises(LogError, match='expected dates, month/day/year, as in the rows before; got "31/05/2026".'):
+    with pytest.raises(LogError, match=r'expected dates, month/day/year, as in the rows before; got "31/05/2026"'):
         log_of(["05/30/2026", "05/31/2026", "31/05/2026"], "ABA")
 
 
@@ -516,3 +516,90 @@ def test_an_undecided_first_block_is_refused_wherever_the_log_is_read(tmp_path):
     for attempt in (ActionLog.read, lambda file: ActionLog.scan(file).pulls, followed):
         with pytest.raises(LogError, match="of which the day and the month cannot be told apart"):
             attempt(path)
+
+
+# A date in one column, and the time of day in another
+
+CLOCKS = [
+    ("2026-05-01", "23:59:58"),
+    ("2026-05-01", "23:59:59"),
+    ("2026-05-02", "0:00:00"),
+    ("2026-05-02", "8:05:01.5"),
+]
+
+
+def halves(rows, names="date,time", **options):
+    lines = [f"{first},{second},{arm}" for (first, second), arm in zip(rows, "ABCA", strict=True)]
+    return ActionLog.from_bytes("\n".join([f"{names},arm", *lines, ""]).encode(), **options)
+
+
+@pytest.mark.parametrize("names", ["date,time", "Date,Time of day", "event_date,clock"])
+def test_dates_and_times_of_day_are_read_together(names):
+    log = halves(CLOCKS[::-1], names)
+    assert choices(log) == ["A", "C", "B", "A"]
+    assert "newest first" in said(log).text
+    first, second = names.split(",")
+    assert any(f'"{first}" and "{second}" are read together' in each for each in log.notices)
+    moments = log.times.times - log.times.times[0]
+    assert moments.tolist() == [0, 10**9, 2 * 10**9, (8 * 3600 + 5 * 60 + 3) * 10**9 + 5 * 10**8]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[("31.05.2026", "8:05 PM"), ("31.05.2026", "8:06 PM"), ("01.06.2026", "1:00 AM"), ("02.06.2026", "2:00 AM")],
+     [("05/31/2026", "08:00"), ("05/31/2026", "09:00"), ("06/01/2026", "01:00"), ("06/02/2026", "02:00")]],
+)  # fmt: skip
+def test_halves_are_read_as_they_are_written(rows):
+    if rows[0][0].startswith("31."):
+        with pytest.raises(LogError, match="expected a time such as"):
+            halves(rows)  # dots go with 24 hours
+    else:
+        assert choices(halves(rows[::-1])) == ["A", "C", "B", "A"]
+
+
+@pytest.mark.parametrize("columns", ["date+time", "time+date", " date + time"])
+def test_two_columns_are_named_as_one_time(columns):
+    log = halves(CLOCKS[::-1], columns={"round": columns.replace(" ", "")})
+    assert choices(log) == ["A", "C", "B", "A"]
+    assert not any("read together" in each for each in log.notices)
+
+
+def test_columns_that_are_no_date_and_time_are_not_joined():
+    with pytest.raises(LogError, match='expected a time of day such as 14:03:22; got "A"') as refused:
+        halves(CLOCKS, columns={"round": "date+arm", "arm": "time"})
+    assert refused.value.column == "arm"
+    numbered = halves([("2026-05-01", at) for at in (3, 1, 2, 0)])
+    assert choices(numbered) == ["A", "B", "C", "A"]
+    with pytest.raises(LogError, match='expected one column for round; got "step" and "time"'):
+        ActionLog.from_bytes(b"step,date,time,arm\n1,2026-05-01,10:00,A\n2,2026-05-01,11:00,B\n")
+
+
+def test_a_time_of_day_alone_is_refused_with_the_way_to_join_it():
+    with pytest.raises(LogError, match='got "10:00", a time of day alone') as refused:
+        ActionLog.from_bytes(b"day of test,time,arm\n2026-05-01,10:00,A\n2026-05-01,11:00,B\n")
+    assert '{"round": "DATE+time"}' in refused.value.remedy
+    assert "the first choice comes first" in refused.value.remedy
+
+
+def test_dates_and_times_of_day_have_types_too():
+    moments = [datetime.datetime(2026, 5, 1 + at // 2, 23, at) for at in range(4)]
+    frame = pl.DataFrame({"time": [each.time() for each in moments], "date": [each.date() for each in moments]})
+    for date in (frame["date"], frame["date"].cast(pl.Datetime)):
+        log = ActionLog.from_frame(frame.with_columns(date=date, arm=pl.Series(["A", "B", "C", "A"]))[::-1])
+        assert choices(log) == ["A", "B", "C", "A"]
+        assert log.times.times.tolist() == [
+            int(each.replace(tzinfo=datetime.UTC).timestamp()) * 10**9 for each in moments
+        ]
+
+
+def test_dates_and_times_of_day_are_scanned_and_followed(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("date,time,arm\n" + "".join(f"{a},{b},{arm}\n" for (a, b), arm in zip(CLOCKS, "ABCA", strict=True)))
+    scanned, (grown, follower) = ActionLog.scan(path), followed(path)
+    for log, notices in ((scanned, scanned.notices), (grown, [each.text for each in follower.notices])):
+        assert log.pulls.tolist() == [[2, 1, 1]]
+        assert any("are read together" in each for each in notices)
+    path.write_text("date,time,arm\n2026-05-02,10:00,A\n2026-05-01,11:00,B\n")
+    for attempt in (lambda: ActionLog.scan(path).pulls, lambda: followed(path)):
+        with pytest.raises(LogError, match="do not go back; got 2026-05-01T11:00:00 after 2026-05-02T10:00:00"):
+            attempt()
