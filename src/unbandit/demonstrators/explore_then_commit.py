@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
 
 from unbandit.demonstrators.base import Examples
 from unbandit.demonstrators.elimination import EliminationRule
@@ -33,17 +33,14 @@ class ExploreThenCommit(EliminationRule):
     examples: ClassVar[Examples] = ({}, {"explore": 1}, {"explore": 3})
 
     explore: int = Field(10, ge=1, lt=2**32, description="pulls of each arm before it commits")
-    batch: Literal[1] = Field(1, description="always 1: there is one test only")
+    batch: Literal[1] = Field(1, description="number of rounds between two tests, always 1: there is one test only")
 
-    @model_validator(mode="before")
+    @field_validator("batch", mode="before")
     @classmethod
     def _without_batch(cls, given: Any) -> Any:
         """Refuse a batch: there are no later tests for it to put apart."""
-        if isinstance(given, dict) and given.get("batch", 1) != 1:
-            raise ValueError(
-                f"{cls.title} has no batch: it tests once, after as many pulls of each arm as explore says, and never "
-                "looks at its rewards again."
-            )
+        if given != 1:
+            raise ValueError("expected 1, as it tests once, after as many pulls of each arm as explore says")
         return given
 
     @classmethod

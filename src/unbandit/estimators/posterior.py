@@ -177,7 +177,7 @@ def bootstrapped_posterior(
             (request, logs.demonstration(run)[:length], horizon, prior, particles or 250, seed + run)
             for run in range(resamples)
         ]
-        drawn = checks.in_parts("Reading the rounds simulations", _replicate, tasks)
+        drawn = checks.in_parts("Reading simulations", _replicate, tasks)
         strayed = np.array(drawn) - np.array([means, gaps_of(instance.means, answer.posteriors[which].rivals)])
         for name, centre, off in (("mean", means, strayed[:, 0]), ("gap", answer.numbers["gap"][which], strayed[:, 1])):
             low, high = centre - np.quantile(off, [1 - tail, tail], axis=0)

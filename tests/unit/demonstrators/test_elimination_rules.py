@@ -65,7 +65,7 @@ def test_the_arm_with_the_largest_mean_stays_whatever_the_width():
         (PhasedElimination, {"growth": 1}, "phased: growth: "),
         (PhasedElimination, {"batch": 0}, "phased: batch: "),
         (ExploreThenCommit, {"explore": 0}, "explore-then-commit: explore: "),
-        (ExploreThenCommit, {"batch": 2}, "Explore, then commit has no batch: it tests once"),
+        (ExploreThenCommit, {"batch": 2}, "explore-then-commit: batch: expected 1, as it tests once"),
     ],
 )
 def test_bad_parameters_are_refused(rule, given, message):
@@ -75,6 +75,7 @@ def test_bad_parameters_are_refused(rule, given, message):
 
 def test_explore_then_commit_says_why_it_has_no_batch():
     for make in (lambda: parse_rule("explore-then-commit:batch=3"), lambda: ExploreThenCommit(batch=3)):
-        with pytest.raises(ParameterError, match="has no batch: it tests once"):
+        with pytest.raises(ParameterError, match="expected 1, as it tests once, after .*; got 3.") as refused:
             make()
+        assert (refused.value.parameter, refused.value.owner) == ("batch", "explore-then-commit")
     assert parse_rule("etc:batch=1") == ExploreThenCommit(batch=1)
