@@ -75,7 +75,7 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
     answer = Answer(names, log.pulls.sum(axis=0, keepdims=True) if pool else log.pulls)
     if not isinstance(log, ActionLog):
         tasks = [(request, log, which, prior, particles, seed) for which in range(len(names))]
-        posteriors = checks.in_parts("Reading demonstrations", infer_hidden_request, tasks)
+        posteriors = checks.in_parts("Reading demonstrations", _infer_part, tasks)
     else:
         records = [log] if pool else [log.select(which) for which in range(len(names))]
         rounds = [request.horizons.tolist()] if pool else [[int(horizon)] for horizon in request.horizons]
@@ -99,6 +99,16 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
     if request.availability is not None and isinstance(log, ActionLog):
         answer.notes += said_of_filtered(log, request.availability)
     return answer
+
+
+def _infer_part(
+    request: Request, log: ThinnedLog | PartialLog, which: int, prior: Prior, particles: int | None, seed: int
+) -> Posterior:
+    """Infer one demonstration of a log of which some miss rounds; one that does not, as if it were alone."""
+    own = log.select(which)
+    if isinstance(own, ActionLog):
+        return infer_request(request, own, [int(request.horizons[which])], prior, particles, seed)[0]
+    return infer_hidden_request(request, log, which, prior, particles, seed)
 
 
 def infer_hidden_request(

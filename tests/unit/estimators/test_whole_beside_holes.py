@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unbandit import SAE, UCB, UCB1, Instance, estimate
+from unbandit import SAE, UCB, UCB1, Instance, Thompson, estimate
 from unbandit.log.partial import PartialLog, ThinnedLog, read_or_scan
 
 RULES = [UCB(alpha=0.25), UCB1(), SAE(alpha=0.25, scale=0.4)]
@@ -51,3 +51,15 @@ def test_the_note_says_which_are_read_as_they_are(tmp_path):
     said = [[each.message for each in estimate(part, "ucb", sigma=0.5, check=False).notes if each.code == "missing-rounds"]
             for part in (log, log.select(1))]  # fmt: skip
     assert ["miss none are read as they are" in text for (text,) in said] == [True, False]
+
+
+@pytest.mark.parametrize("missing", [{56}, range(60)], ids=["a hole", "mid-run"])
+def test_a_whole_demonstration_has_the_posterior_that_it_has_alone(missing, tmp_path):
+    rule = Thompson(sigma=0.5)
+    log = written(tmp_path / "log.csv", rule, missing)
+    assert isinstance(log, PartialLog if len(missing) > 1 else ThinnedLog)
+    asked = {"sigma": 0.5, "particles": 100, "check": False}
+    both, alone = (estimate(each, rule, **asked) for each in (log, log.select(0)))
+    for name in ("mean", "mean_low", "mean_high", "gap", "verdict"):
+        np.testing.assert_array_equal(getattr(both.columns, name)[0], getattr(alone.columns, name)[0])
+    np.testing.assert_array_equal(both.posteriors[0].draws, alone.posteriors[0].draws)
