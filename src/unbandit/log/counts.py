@@ -1,7 +1,7 @@
 """Tables of counts: pulls of each arm in place of rounds, and tables that only look like rounds."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from unbandit.log.sources import Duplicates, Source
 
 MOST_UNREAD = 50  # columns without a role that are searched for counts
 FEWEST_WITH_TOTAL = 3  # rows: fewer have no total, or one that says nothing
+MOST_TOTALS_NAMED = 5  # of rows that may add up others
 NEAR_TOTAL = 0.01  # part of a sum by which a row that is called a total may miss it: some visitors count twice
 
 TOTALS = {"all", "gesamt", "gesamtergebnis", "grand total", "insgesamt", "overall", "subtotal", "sum", "summe"}
@@ -147,8 +148,19 @@ def total_notice(label: str, why: str) -> Notice:
     return Notice("perhaps-total", text, arm=label)
 
 
+def total_notices(reasons: Mapping[str, str]) -> tuple[Notice, ...]:
+    """Say of rows that they may add up others: of each why, or of several in one sentence."""
+    if len(reasons) < 2:
+        return tuple(total_notice(label, why) for label, why in reasons.items())
+    named = ", ".join(f'"{label}" ({why})' for label, why in list(reasons.items())[:MOST_TOTALS_NAMED])
+    more = len(reasons) - MOST_TOTALS_NAMED
+    named += f" and {counted(more, 'other')}" if more > 0 else ""
+    text = f"rows are read as arms that may add up others: {named}. If they do, remove these rows."
+    return (Notice("perhaps-total", text),)
+
+
 def _perhaps_totals(table: Collection, reader: Reader, labels: tuple[str, ...], codes: Codes) -> tuple[Notice, ...]:
-    """Refuse a row called a total whose count is the sum of the others; return what to say of one that may be."""
+    """Refuse a row called a total whose count is the sum of the others; return what to say of those that may be."""
     pulls, who = np.concatenate(table.numbers), table.demonstration_of_rows()
     sums = np.zeros(int(who.max()) + 1, np.int64)
     np.add.at(sums, who, pulls)
@@ -166,11 +178,12 @@ def _perhaps_totals(table: Collection, reader: Reader, labels: tuple[str, ...], 
         text = f'expected the count of one arm in every row; that of "{label}" {got}.'
         remedy = f"Remove this row. If it is an arm all the same, list every arm with {option('arms')}."
         raise table.refuse(text, row=row + 1, column=reader.name["arm"], value=label, remedy=remedy)
-    if not perhaps.size:
-        return ()
-    row, why = int(perhaps[0]), "it is called like a total"
-    why = f"its count ({pulls[row]:,}) is the sum of the others" if pulls[row] == others[row] else why
-    return (total_notice(labels[int(codes[row])], why),)
+    reasons = dict[str, str]()
+    for row in perhaps.tolist():
+        is_all = pulls[row] == others[row]
+        why = f"its count ({pulls[row]:,}) is the sum of the others" if is_all else "it is called like a total"
+        reasons.setdefault(labels[int(codes[row])], why)
+    return total_notices(reasons)
 
 
 def perhaps_total_at_end(codes: Codes, labels: Sequence[str]) -> tuple[Notice, ...]:

@@ -160,7 +160,7 @@ def test_totals_of_each_demonstration_are_refused_wherever_they_stand() -> None:
     [
         ("A,50\nB,50\nC,100\n", '"C" is read as an arm, though its count (100) is the sum of the others'),
         ("C,100\nA,30\nB,70\n", '"C" is read as an arm, though its count (100) is the sum of the others'),
-        ("A,50\nTotal,20\nB,70\n", '"Total" is read as an arm, though it is called like a total'),
+        ("A,50\nTotal,20\nB,90\n", '"Total" is read as an arm, though it is called like a total'),
     ],
 )
 def test_a_row_that_may_be_a_total_is_warned_of(rows: str, said: str) -> None:
@@ -178,3 +178,16 @@ def test_a_total_below_a_log_of_rounds_is_warned_of() -> None:
     assert "perhaps-total" in codes_of(read("arm,reward\nA,1\nB,0\nA,1\nTotal,2\n"))
     assert "perhaps-total" not in codes_of(read("arm\nall\nB\nA\nall\n"))
     assert "perhaps-total" not in codes_of(read("arm\nall\nB\nA\nA\n"))
+
+
+def test_all_rows_that_may_be_totals_are_named() -> None:
+    def said(rows: str) -> str:
+        (notice,) = (each for each in read(f"arm,n\n{rows}").reading if each.code == "perhaps-total")
+        assert notice.arm is None
+        return notice.text
+
+    text = said("A,50\nSubtotal,20\nB,70\nTotal,30\n")
+    assert '"Subtotal" (it is called like a total), "Total" (it is called like a total). If they do' in text
+    text = said("A,50\nB,70\nall,10\nC,130\n")
+    assert '"all" (it is called like a total), "C" (its count (130) is the sum of the others)' in text
+    assert "and 2 others" in said("A,50\nSubtotal,20\nB,70\nTotal,3\nall,4\nsum,5\noverall,6\ntotals,7\nsumme,9\n")
