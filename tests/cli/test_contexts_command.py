@@ -124,7 +124,7 @@ def test_a_report_shows_coefficients_and_whether_the_rule_fits(unbandit, refused
         "SHA-256",
     ):
         assert said in page
-    assert "All rewards are hidden" in page
+    assert "No rewards were used." in page
     assert "No simulation like this one was run (none with such a prior or number of particles)" in page
     assert "The choices show" in done.out
     assert "--truth: cannot be used with --features" in refused(

@@ -129,11 +129,13 @@ def density(values: Numbers, grid: Numbers, ends: tuple[float, float] = (-np.inf
 
 
 def hidden_paths(
-    rounds: NDArray[np.int64], bands: Numbers, arms: Sequence[str], title: str, *, ax: Axes | None = None
-) -> Any:
+    rounds: NDArray[np.int64], bands: Numbers, arms: Sequence[str], title: str, *, hidden: bool = True,
+    ax: Axes | None = None,
+) -> Any:  # fmt: skip
     """Draw the hidden sample mean of each arm over the rounds: the median, and a 95% band around it.
 
     `bands` has (rounds, arms, 3): lower end, median, upper end. Of more than eight arms eight are drawn, best to worst.
+    `hidden` is whether any reward had to be guessed.
     """
     ranked = np.argsort(-np.nan_to_num(bands[-1, :, 1], nan=-np.inf), kind="stable") if len(bands) else np.arange(0)
     shown = parts.evenly(ranked)
@@ -143,7 +145,8 @@ def hidden_paths(
             parts.even_ticks(float(rounds[0]), float(rounds[-1]), whole=True) if len(rounds) else parts.even_ticks(0, 1)
         )
         up = parts.even_ticks(*parts.span_of(drawn.ravel()), 6)
-        figure, axes = parts.curve_frame(along, up, ("round", "hidden sample mean"), names, ax=ax)
+        mean = "hidden sample mean" if hidden else "sample mean"
+        figure, axes = parts.curve_frame(along, up, ("round", mean), names, ax=ax)
         lines = parts.lines_of(shown, len(arms))
         for at, line in enumerate(lines):
             low, middle, high = drawn[:, at].T
@@ -152,7 +155,8 @@ def hidden_paths(
         if len(bands):
             parts.label_ends(axes, drawn[-1, :, 1], names, lines)
         fewer = f"; {len(shown)} of {len(arms):,} arms" if len(shown) < len(arms) else ""
-        parts.put_remark(axes, f"{short(title, 60)}: median and 95% band{fewer}")
+        of_what = ": median and 95% band" if hidden else ""
+        parts.put_remark(axes, f"{short(title, 60)}{of_what}{fewer}")
     return figure if ax is None else axes
 
 

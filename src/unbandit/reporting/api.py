@@ -24,7 +24,19 @@ from unbandit.log import ActionLog
 from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
 from unbandit.reporting.figures import FigureData, draw_figures
-from unbandit.reporting.page import ONE_PAGE, WHOLE, Page, fit_section, group_notices, main_part, misfit, ranked_table
+from unbandit.reporting.page import (
+    ONE_PAGE,
+    WHOLE,
+    Page,
+    fit_section,
+    glossary_with,
+    group_notices,
+    main_part,
+    misfit,
+    ranked_table,
+    rewards_in,
+    said_of_rewards,
+)
 from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
 from unbandit.reporting.sentence import reported_estimate, reported_quantity, sentence, settled
 from unbandit.reporting.truth import check_truth, compare
@@ -235,6 +247,7 @@ def report(
         notes=group_notices(answer.notes, answer.arms, audience),
         assumptions=assumptions(estimated, used, record, options, shown_in),
         parameters=parameters(used),
+        glossary=glossary_with(rewards_in(record.rewards)),
         unknown=open_questions(answer, used, record, ranked[0], options),
         rule=str(used),
         command=command or composed,
@@ -314,10 +327,7 @@ def _overview(log: ActionLog, answer: Estimate) -> str:
     rounds, many = int(log.lengths.sum()), len(log)
     what = counted(rounds, "choice") if log.ordered else f"the counts of {counted(rounds, 'choice')}"
     several = f" in {many:,} demonstrations" if many > 1 else ""
-    known = 0 if log.rewards is None else int(np.count_nonzero(~np.isnan(log.rewards)))
-    seen = f"with {counted(known, 'known reward')}" if known else "without a single reward"
-    if known and answer.method != "posterior":
-        seen = f"without the {counted(known, 'reward')} that {'is' if known == 1 else 'are'} known"
+    seen = said_of_rewards(log.rewards, used=answer.method == "posterior")
     arms, rule = counted(len(log.arms), "arm"), answer.rule.split(":")[0]
-    made = f"as if {rule} had made them" if answer.check.verdict == "does not fit" else f"made by {rule}"
-    return f"Read off {what} among {arms}{several}, {made}, {seen}."
+    made = f", as if {rule} had made them" if answer.check.verdict == "does not fit" else f" made by {rule}"
+    return f"Based on {what} among {arms}{several}{made}. {seen}"

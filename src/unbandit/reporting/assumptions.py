@@ -11,11 +11,17 @@ from unbandit.estimators.coverage import FITTED, LEVEL, none_like, quote_coverag
 from unbandit.estimators.procedures import IN_ORDER
 from unbandit.formatting import Unit, counted, listed, number, quoted, share
 from unbandit.log import ActionLog
-from unbandit.reporting.page import TEXTS
+from unbandit.reporting.page import TEXTS, rewards_in
 from unbandit.reporting.sentence import reported_quantity
 from unbandit.result import ArmEstimate, Estimate
 
 METHODS: dict[str, str] = TEXTS["methods"]
+SINGLE_CHOICES = {
+    "no": ["What any single choice gave: the log holds choices, and this report gives averages."],
+    "some": ["What the choices gave whose rewards are not in the log."],
+    "all": [],
+}
+"""What is open about single choices, by how many rewards are in the log."""
 
 
 def assumptions(
@@ -29,6 +35,8 @@ def assumptions(
     kinds = (TEXTS["kinds"].get(each.__name__) for each in type(rule).__mro__)
     kind = next(filter(None, kinds), "")
     eliminated = isinstance(rule, EliminationRule) and answer.method in IN_ORDER
+    known = rewards_in(log.rewards) if answer.method == "posterior" else "no"
+    method = f"elimination-{answer.method}" if eliminated else answer.method + ("" if known == "no" else f"-{known}")
     texts = {
         "The rule": f"{rule.name} made the log: it goes by \u201c{rule.summary().rstrip('.')}\u201d. {kind} Another "
         "rule, or other parameters, would give other numbers.",
@@ -39,7 +47,7 @@ def assumptions(
         "The noise": _noise(answer, options, write),
         "The horizon": _horizon(answer, options),
         "What was known": _known(options, write),
-        "The method": METHODS[f"elimination-{answer.method}" if eliminated else answer.method],
+        "The method": METHODS[method],
     }
     if not np.isnan([answer.columns.gap_low, answer.columns.mean_low]).all():
         texts["The level"] = (
@@ -128,7 +136,7 @@ def _record(log: ActionLog, answer: Estimate) -> str:
         at_random = "thinned" in codes or answer.posteriors
         lost = "whatever arm was pulled in it, with the same probability" if at_random else "for any reason"
         return f"The log misses rounds; it is in order otherwise. A round got lost {lost}."
-    known = "" if log.rewards is None else "Such rewards as stand in it are those that the rule saw."
+    known = "" if rewards_in(log.rewards) == "no" else "The rewards in it are those that the rule saw."
     several = "each demonstration" if len(answer.horizons) > 1 else "it"
     whole = f"The log is whole and in order: {several} begins with the first round, and no round is missing."
     there = " ".join(notice.message for notice in answer.notes if notice.code == "availability")
@@ -176,11 +184,9 @@ def open_questions(
     answer: Estimate, rule: Demonstrator, log: ActionLog, rows: Sequence[ArmEstimate], options: Mapping[str, Any]
 ) -> list[str]:
     """List what this log leaves open; `rows` are the first demonstration's, best first."""
-    best = answer.best_by_demonstration[0]
-    texts = ["What any single choice gave: the log holds choices, and this report gives averages."]
-    if log.rewards is not None:
-        texts = ["What the choices gave whose rewards are not in the log."]
-    texts += _level(rule, options, len(log.arms), known=log.rewards is not None and answer.method == "posterior")
+    best, posterior = answer.best_by_demonstration[0], answer.method == "posterior"
+    known = rewards_in(log.rewards)
+    texts = [*SINGLE_CHOICES[known], *_level(rule, options, len(log.arms), known=known != "no" and posterior)]
     if len(best) != 1:
         among = f"{listed(best, 6)}" if best else "the arms"
         texts.append(f"Which of {among} is the best. Each of them may be, and the log ends before it is settled.")

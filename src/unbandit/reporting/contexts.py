@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from unbandit.contexts.clouds import particles_for
 from unbandit.contexts.rule import LinearRule, linear_rule_or_family
 from unbandit.demonstrators.family import RuleFamily
@@ -17,7 +15,16 @@ from unbandit.estimators.coverage import CONTEXTS, LEVEL, none_like, quote_cover
 from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
 from unbandit.plots.estimate import coefficients
 from unbandit.reporting.figures import ReportFigure, as_figure
-from unbandit.reporting.page import BASICS, Explanation, NoticeGroup, Page, group_notices, main_part
+from unbandit.reporting.page import (
+    Explanation,
+    NoticeGroup,
+    Page,
+    basics,
+    group_notices,
+    main_part,
+    rewards_in,
+    said_of_rewards,
+)  # fmt: skip
 from unbandit.reporting.provenance import LogSource
 from unbandit.tables import same_decimals
 
@@ -74,16 +81,17 @@ def context_report(
     said, rule = context_sentence(answer), short_numbers(found.rule)
     warnings, notes = warnings_and_notes(log, answer.notices)
     rounds = counted(sum(each.rounds for each in answer.posteriors.values()), "choice")
+    based = f"Based on {rounds} among {counted(len(log.arms), 'arm')} made by {rule}."
     main = main_part(
         "contexts.html", title=title, sentence=said, level=share(found.level),
-        overview=f"Read off {rounds} among {counted(len(log.arms), 'arm')}, made by {rule}. {_rewards(log)}",
+        overview=f"{based} {said_of_rewards(log.rewards)}",
         warnings=_grouped(warnings, log, audience), notes=_grouped(_said_once(notes, answer), log, audience),
         learners=[_learner(answer, name, each) for name, each in learners],
         left_out=len(answer.posteriors) - len(learners),
         by_arm=found.names[0][1] is not None,
         pictures=[_figure(each, name if answer.several else None) for name, each in learners[:1]],
-        check=_check(answer), words=BASICS | WORDS, assumptions=_assumptions(answer, log), command=command,
-        in_python=False, source=source, seed=seed,
+        check=_check(answer), words=basics(rewards_in(log.rewards)) | WORDS, assumptions=_assumptions(answer, log),
+        command=command, in_python=False, source=source, seed=seed,
     )  # fmt: skip
     return ContextReport(title, said, main, answer)
 
@@ -125,12 +133,6 @@ def _grouped(notices: Sequence[Notice], log: ContextLog, audience: Audience) -> 
     """Group notices by kind; what the check of a log with features means is said in its own words."""
     own = {"fits": FITS, "does-not-fit": DOES_NOT_FIT}
     return [each._replace(words=own.get(each.code, each.words)) for each in group_notices(notices, log.arms, audience)]
-
-
-def _rewards(log: ContextLog) -> str:
-    if log.rewards is None:
-        return "All rewards are hidden."
-    return f"{int(np.isfinite(log.rewards).sum()):,} of {log.rounds:,} rewards are known, and used."
 
 
 def _learner(answer: ContextEstimate, name: str, found: ContextPosterior) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from unbandit.estimators.switching_moment import SwitchingMoment, switching_mome
 from unbandit.formatting import counted, interval, number, probability, quoted, share
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
+from unbandit.reporting.page import rewards_in
 from unbandit.reporting.sentence import reported_estimate
 from unbandit.reporting.truth import intervals_with_truth
 from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity, true_values
@@ -411,21 +412,40 @@ def _paths(data: FigureData) -> ReportFigure | None:
     posterior = _posterior(data)
     if len(posterior.path_rounds) < 2:
         return None
-    alt = "Bands in which each arm's average reward, which the rule saw and the log hides, moved over the rounds."
+    known = rewards_in(data.log.rewards)
+    hidden = {"no": ", which the rule saw and the log hides,", "some": ", which the log hides in part,", "all": ""}
+    alt = f"Bands in which each arm's average reward{hidden[known]} moved over the rounds."
     for arm in np.argsort(-posterior.pulls, kind="stable")[:3].tolist():
         low, middle, high = posterior.path[-1, arm]
         if np.isfinite(middle):
             reach = f"({number(low, 3)} to {number(high, 3)})"
             alt += f" {quoted(posterior.arms[arm])} ends near {number(middle, 3)} {reach}."
     bands = posterior.path_rounds, posterior.path, posterior.arms
+    title, caption = PATHS[known]
+    drawn = "the rule's averages" if known == "all" else "the rule's hidden averages"
     return as_figure(
-        lambda: _labelled(plots.hidden_paths(*bands, "the rule's hidden averages"), "y", data),
+        lambda: _labelled(plots.hidden_paths(*bands, drawn, hidden=known != "all"), "y", data),
         "paths",
-        "What the rule saw, and the log hides",
-        "The average of each arm's rewards so far, as far as the choices reveal it: a line in the middle of what is "
-        "plausible, and a band that holds 95% of it.",
+        title,
+        caption,
         alt,
     )
+
+
+PLAUSIBLE = "a line in the middle of what is plausible, and a band that holds 95% of it."
+PATHS = {
+    "no": (
+        "What the rule saw, and the log hides",
+        f"The average of each arm's rewards so far, as far as the choices reveal it: {PLAUSIBLE}",
+    ),
+    "some": (
+        "What the rule saw, and the log hides in part",
+        "The average of each arm's rewards so far, as far as the choices and the rewards in the log reveal it: "
+        f"{PLAUSIBLE}",
+    ),
+    "all": ("What the rule saw", "The average of each arm's rewards so far, from the rewards in the log."),
+}
+"""Title and caption of the figure of averages, by how many rewards are in the log."""
 
 
 def _posterior(data: FigureData) -> Posterior:

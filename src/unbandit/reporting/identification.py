@@ -41,7 +41,18 @@ from unbandit.log.availability import Availability
 from unbandit.log.tallies import is_record
 from unbandit.reporting.api import MOST_TABLES, MOST_TOGETHER, renamed_arms, together
 from unbandit.reporting.figures import FigureData, ReportFigure, as_figure, draw_believed, draw_choices
-from unbandit.reporting.page import BASICS, GLOSSARY, ONE_PAGE, WHOLE, Page, group_notices, main_part, ranked_table
+from unbandit.reporting.page import (
+    GLOSSARY,
+    ONE_PAGE,
+    WHOLE,
+    Page,
+    basics,
+    group_notices,
+    main_part,
+    ranked_table,
+    rewards_in,
+    said_of_rewards,
+)
 from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
 from unbandit.reporting.sentence import reported_quantity, sentence
 from unbandit.result import NUMBERS, Columns, Estimate, Quantity, marked
@@ -148,7 +159,7 @@ def identification_report(
         choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
         pictures=pictures, pictures_of=record.demonstrations[0] if several and not short else None,
         warnings=group_notices(notices[0], record.arms, audience),
-        notes=group_notices(notices[1], record.arms, audience), words=BASICS | WORDS,
+        notes=group_notices(notices[1], record.arms, audience), words=basics(rewards_in(record.rewards)) | WORDS,
         assumptions={} if found is None else _assumptions(found, shown_in),
         command=command or composed, in_python=in_python, source=source, seed=options.get("seed", 0),
     )  # fmt: skip
@@ -213,12 +224,10 @@ def _as_estimate(found: Identification, level: float) -> Estimate | None:
 def _overview(record: ActionLog, found: Identification | None) -> str:
     """Say what the answer was read off."""
     several = f" in {len(record):,} demonstrations" if len(record) > 1 else ""
-    known = 0 if record.rewards is None else int(np.count_nonzero(~np.isnan(record.rewards)))
-    seen = f"with {counted(known, 'known reward')}" if known else "without a single reward"
     rules = 0 if found is None else len(found.candidates)
     tried = f" {rules:,} rules were compared." if rules > 1 else ""  # of one, the sentence says that no other was
     choices, arms = counted(int(record.lengths.sum()), "choice"), counted(len(record.arms), "arm")
-    return f"Read off {choices} among {arms}{several}, {seen}, without being told the rule.{tried}"
+    return f"Based on {choices} among {arms}{several}. {said_of_rewards(record.rewards)} The rule was not given.{tried}"
 
 
 def _least_bad(found: Identification | None, audience: Audience) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -42,8 +43,9 @@ def _file(name: str) -> str:
 
 
 TEXTS = tomllib.loads(_file("glossary.toml"))
-GLOSSARY, VERDICTS = TEXTS["words"], TEXTS["verdicts"]
-BASICS = {word: GLOSSARY[word] for word in ("arm", "round", "pull", "demonstration", "reward", "rule")}
+GLOSSARY: dict[str, str] = TEXTS["words"]
+VERDICTS: dict[str, str] = TEXTS["verdicts"]
+BASICS = ("arm", "round", "pull", "demonstration", "reward", "rule")
 """Words that every report has."""
 NOTICES = {code: Explanation(**texts) for code, texts in TEXTS["notices"].items()}
 """What each kind of notice means, by its code."""
@@ -54,6 +56,38 @@ MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 MOST_MESSAGES = 5  # of more notices of one kind than this, the first are shown
 
 MOST_STATISTICS = 5  # in which a log may differ from its rule that are shown
+
+
+Known = Literal["no", "some", "all"]
+"""How many of a log's rewards are in it."""
+
+
+def rewards_in(rewards: np.ndarray[Any, np.dtype[np.float64]] | None) -> Known:
+    """Return how many of a log's rewards are known."""
+    known = np.zeros(1, np.bool_) if rewards is None else np.isfinite(rewards)
+    return "all" if known.all() else "some" if known.any() else "no"
+
+
+def said_of_rewards(rewards: np.ndarray[Any, np.dtype[np.float64]] | None, *, used: bool = True) -> str:
+    """Say how many of a log's rewards are known, and whether the answer is from them."""
+    known = 0 if rewards is None else int(np.isfinite(rewards).sum())
+    if not used and known:
+        return f"The {counted(known, 'reward')} in the log {'was' if known == 1 else 'were'} not used."
+    if rewards is None or not known:
+        return "No rewards were used."
+    which = "All rewards" if known == rewards.size else f"{known:,} of the {rewards.size:,} rewards"
+    return f"{which} are known, and were used."
+
+
+def glossary_with(rewards: Known) -> dict[str, str]:
+    """Return the glossary for a log of which no, some or all rewards are known."""
+    return {**GLOSSARY, "reward": f"{GLOSSARY['reward']} {TEXTS['rewards'][rewards]}"}
+
+
+def basics(rewards: Known) -> dict[str, str]:
+    """Return the words that every report has, explained for such a log."""
+    words = glossary_with(rewards)
+    return {word: words[word] for word in BASICS}
 
 
 class TableLimits(NamedTuple):
@@ -245,7 +279,7 @@ def main_part(template_name: str, /, **contents: Any) -> str:
     template = templates("unbandit.reporting").get_template(template_name)
     entries = (provenance.paper_entry(), provenance.software_entry())
     return template.render(
-        it=contents, version=__version__, marks=MARKS, meanings=VERDICTS, glossary=GLOSSARY,
+        it=contents, version=__version__, marks=MARKS, meanings=VERDICTS,
         paper=provenance.PAPER, entries=entries, authors=provenance.AUTHORS, year=provenance.RELEASED[:4],
     )  # fmt: skip
 

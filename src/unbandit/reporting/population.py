@@ -34,7 +34,16 @@ from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.reporting.api import renamed_arms
 from unbandit.reporting.figures import ReportFigure, as_figure, draw_shares
-from unbandit.reporting.page import BASICS, Page, fit_section, group_notices, main_part, misfit
+from unbandit.reporting.page import (
+    Page,
+    basics,
+    fit_section,
+    group_notices,
+    main_part,
+    misfit,
+    rewards_in,
+    said_of_rewards,
+)  # fmt: skip
 from unbandit.reporting.provenance import LogSource, call_line, command_line, heading_of, opened
 from unbandit.tables import decimals, same_decimals
 
@@ -115,7 +124,8 @@ def population_report(
         text = f"Values of arms are in {shown_in.name}: those of the rule's rewards times {number(shown_in.factor, 6)}."
         in_unit = (Notice("values-in-unit", text),)
     main = main_part(
-        "population.html", **heading, short=short, sentence=said, overview=_overview(found), level=share(found.level),
+        "population.html", **heading, short=short, sentence=said, overview=_overview(found, record),
+        level=share(found.level),
         warnings=group_notices(found.warnings, found.arms, audience),
         notes=group_notices((*in_unit, *record.reading, *found.notes), found.arms, audience),
         population=_population_rows(found), arms=_arm_rows(found, 1.0 if shown_in is None else shown_in.factor),
@@ -123,7 +133,8 @@ def population_report(
         fit=fit_section(found, ON_AVERAGE),
         pictures=[_forest(found), *_shares(record, short=short)], names=[each.name for each in found.parameters],
         participants=_participant_rows(found), left_out=max(len(found.participants) - MOST_PARTICIPANTS, 0),
-        words=BASICS | _words(found), shared=found.shared, assumptions=_assumptions(found, shown_in),
+        words=basics(rewards_in(record.rewards)) | _words(found), shared=found.shared,
+        assumptions=_assumptions(found, shown_in),
         command=command or composed, in_python=in_python, source=source, seed=found.seed,
     )  # fmt: skip
     say("Done", 1.0)
@@ -171,13 +182,12 @@ def _arm_rows(found: Population, factor: float) -> list[dict[str, str]]:
     return rows
 
 
-def _overview(found: Population) -> str:
+def _overview(found: Population, record: ActionLog) -> str:
     """Say what the answer was estimated from."""
-    seen = "with every reward known" if found.rewards_known else "with hidden rewards integrated out"
     choices, arms = counted(int(found.rounds.sum()), "choice"), counted(len(found.arms), "arm")
     rule, wrong = found.rule.split(":")[0], found.check.verdict == "does not fit"
-    made = f"as if {rule} had made them" if wrong else f"made by {rule}"
-    return f"Read off {choices} among {arms}, {made}, {seen}."
+    made = f", as if {rule} had made them" if wrong else f" made by {rule}"
+    return f"Based on {choices} among {arms}{made}. {said_of_rewards(record.rewards)}"
 
 
 def _population_rows(found: Population) -> list[dict[str, str]]:

@@ -44,6 +44,12 @@ def with_rewards() -> ub.ActionLog:
     return ub.ActionLog.from_codes(log.actions, log.arms, rewards=[1.0, 0.5, 0.2] + [None] * 147)
 
 
+def with_all_rewards() -> ub.ActionLog:
+    """Let every reward of a record be known."""
+    log = log_of("softmax", 60)
+    return ub.ActionLog.from_codes(log.actions, log.arms, rewards=np.linspace(0.0, 1.0, 60).round(2).tolist())
+
+
 def counts_of(log: ub.ActionLog) -> ub.ActionLog:
     """Forget the order."""
     return ub.ActionLog.from_counts(dict(zip(log.arms, log.pulls[0].tolist(), strict=True)))
@@ -63,6 +69,7 @@ KINDS = {
     ),
     "level believed": lambda: ub.report(log_of("softmax", 200), "softmax", sigma=0.5, particles=200, truth=TRUTH),
     "some rewards": lambda: ub.report(with_rewards(), "thompson:sigma=0.5", sigma=0.5, particles=200),
+    "all rewards": lambda: ub.report(with_all_rewards(), "softmax", sigma=0.5, particles=200),
     "rewards unused": lambda: ub.report(with_rewards(), UCB, sigma=0.5),
     "several": lambda: ub.report(log_of(UCB, 500, runs=7), UCB, sigma=0.5, truth=TRUTH),
     "pooled": lambda: ub.report(log_of(UCB, 500, runs=3), UCB, sigma=0.5, pool=True),

@@ -215,13 +215,25 @@ def test_the_look_has_the_colours_that_the_web_page_builds_on():
 
 
 def test_rewards_that_are_known_are_owned_up_to():
-    assert "with 3 known rewards" in made.report_of("some rewards").main
-    assert "without the 3 rewards that are known" in made.report_of("rewards unused").main
-    assert "without a single reward" in made.report_of("gaps").main
+    assert "3 of the 150 rewards are known, and were used." in made.report_of("some rewards").main
+    assert "The 3 rewards in the log were not used." in made.report_of("rewards unused").main
+    assert "All rewards are known, and were used." in made.report_of("all rewards").main
+    assert "No rewards were used." in made.report_of("gaps").main
     level = "Only differences are known"
     assert [level in made.report_of(kind).main for kind in ("gaps", "means", "rewards unused", "some rewards")] == [
         True, False, True, False
     ]  # fmt: skip
+
+
+def test_a_report_does_not_call_rewards_hidden_that_the_log_holds():
+    some, every = made.report_of("some rewards").main, made.report_of("all rewards").main
+    hidden = ("not in the log", "does not hold it", "guesses at", "log hides")
+    assert [word for word in hidden if word in every] == []
+    assert "The log holds it for every choice." in every
+    assert "does not hold it" not in some
+    assert "The log holds it for some of the choices." in some
+    assert "guesses at the others" in some
+    assert "guesses at the hidden rewards" in made.report_of("randomised").main
 
 
 def test_what_was_assumed_is_what_was_asked():

@@ -54,6 +54,20 @@ def test_arms_have_names_and_their_values_a_unit():
     assert population(page) == population(plain)
 
 
+def test_a_population_with_known_rewards_does_not_call_them_hidden():
+    assert "No rewards were used." in report().main
+    assert "The log does not hold it" in report().main
+    log = people()
+    rewards = [*[0.5] * (log.actions.size - 1), None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for known, said in ((rewards, "179 of the 180 rewards are known"), ([0.5] * 180, "All rewards are known")):
+            each = ub.ActionLog.from_codes(log.actions.reshape(3, 60), log.arms, rewards=known)
+            page = population_report(each, RULE, sigma=0.5, particles=100, check=False)
+            assert f"{said}, and were used." in page.main
+            assert "does not hold it" not in page.main
+
+
 def test_names_and_units_that_are_none_are_refused():
     for wrong in ({"names": {"Z": "none"}}, {"names": {"A": "B"}}, {"unit": "cycles"}):
         with pytest.raises(ParameterError):

@@ -68,7 +68,9 @@ def test_an_explanation_holds_in_python_in_the_shell_and_on_the_page(code):
 
 def test_every_verdict_and_every_method_has_words():
     assert tuple(VERDICTS) == tuple(MARKS) == ALL_VERDICTS
-    assert set(METHODS) == {*Method.__args__, "elimination-bracket", "elimination-switching"}
+    assert set(METHODS) == {
+        *Method.__args__, "elimination-bracket", "elimination-switching", "posterior-some", "posterior-all"
+    }  # fmt: skip
 
 
 def test_a_short_record_is_no_doubt_of_the_rule():
