@@ -265,7 +265,7 @@ HARMLESS = frozenset({"ties-at-random"})
 """Codes of notices about what was found that put no value in doubt."""
 
 
-MISREAD = frozenset({"perhaps-total", "ties-backwards", "times-against", "times-tied"})
+MISREAD = frozenset({"missing-block", "perhaps-total", "ties-backwards", "times-against", "times-tied"})
 """Codes of notices about the reading of a log that are warnings: its rows or their order may not be what was read."""
 
 

@@ -45,7 +45,7 @@ _STYLES = {
     ", day/month/year on a 12-hour clock": f"{_DAY_FIRST},? {_CLOCK}{_HALF}{_ZONE}",
     ", month/day/year on a 12-hour clock": f"{_MONTH_FIRST},? {_CLOCK}{_HALF}{_ZONE}",
 }
-_SECOND, _DAY = 10**9, 86_400 * 10**9  # in nanoseconds, as all times are here
+_SECOND, DAY = 10**9, 86_400 * 10**9  # in nanoseconds, as all times are here
 _EARLIEST, _END = 10**17, 1 << 62  # in the years 1973 and 2116: where numbers are times since 1970, and where times end
 _NO_ROUNDS = 10**18  # in the year 2001; as many seconds are more than anyone's rounds
 _DATES, _LOCAL, _ZONED = "dates", "dates and times without a zone", "dates and times with a zone"
@@ -53,7 +53,7 @@ _EXCEL, _EXCEL_1970 = "days as Excel counts them", 25_569
 _PLAIN = "numbers"  # in a column whose name says that it holds times
 _SINCE_1970 = {"seconds since 1970": _SECOND, "milliseconds since 1970": 10**6, "microseconds since 1970": 10**3}
 _SINCE_1970 |= {"nanoseconds since 1970": 1}
-_UNITS = _SINCE_1970 | {_EXCEL: _DAY, _PLAIN: 10**6}
+_UNITS = _SINCE_1970 | {_EXCEL: DAY, _PLAIN: 10**6}
 
 Truths = NDArray[np.bool_]
 
@@ -72,7 +72,7 @@ class Moment(NamedTuple):
     @property
     def ends(self) -> int:
         """Return the last nanosecond that it means."""
-        return self.time + (_DAY - 1 if self.is_day else 0)
+        return self.time + (DAY - 1 if self.is_day else 0)
 
 
 class LogTimes(NamedTuple):
@@ -85,6 +85,16 @@ class LogTimes(NamedTuple):
     def has_zone(self) -> bool:
         """Return whether these are the same moments everywhere."""
         return _kind(self.form) == _ZONED or self.since_1970
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether they are numbers of which nobody knows the unit."""
+        return self.form == _PLAIN
+
+    @property
+    def has_days_alone(self) -> bool:
+        """Return whether they are dates."""
+        return _kind(self.form) == _DATES
 
     @property
     def since_1970(self) -> bool:
@@ -101,7 +111,7 @@ class LogTimes(NamedTuple):
 
     def rows_before(self, moment: Moment, *, included: bool = False) -> int:
         """Return how many rows come before a moment, those of the moment, or of its day, `included` or not."""
-        after = (_DAY if moment.is_day else 1) if included else 0
+        after = (DAY if moment.is_day else 1) if included else 0
         return int(np.searchsorted(self.times, moment.time + after))
 
 
@@ -250,7 +260,7 @@ class RoundColumn:
         if form or not is_time_like(self.name):
             return form
         numbers = numbers.drop_nulls().drop_nans()
-        may_be_days = ((numbers - _EXCEL_1970) * _DAY).is_between(0, _END, closed="left")
+        may_be_days = ((numbers - _EXCEL_1970) * DAY).is_between(0, _END, closed="left")
         is_mixed = may_be_days[0] and bool((numbers * _SECOND >= _EARLIEST).any())
         return _EXCEL if may_be_days.all() or is_mixed else _PLAIN
 
@@ -399,7 +409,7 @@ def _written_times(cells: pl.Series, style: str) -> tuple[pl.Series, pl.Series]:
     ahead += digits.str.slice(3, 2).cast(pl.Int64, strict=False).fill_null(0)
     ahead *= 1 - 2 * digits.str.starts_with("-").cast(pl.Int64)
     is_time &= ahead.abs() <= 14 * 60
-    times = days * _DAY + ((hours * 60 + minutes - ahead) * 60 + seconds) * _SECOND + nanoseconds
+    times = days * DAY + ((hours * 60 + minutes - ahead) * 60 + seconds) * _SECOND + nanoseconds
     frame = pl.DataFrame({"times": times, "hour": part["hour"], "zone": part["zone"], "is_time": is_time})
     with_time = pl.when(pl.col("zone").is_null()).then(pl.lit(_LOCAL + style)).otherwise(pl.lit(_ZONED + style))
     form = pl.when(pl.col("hour").is_null()).then(pl.lit(_DATES + style)).otherwise(with_time)

@@ -280,7 +280,7 @@ class ThinnedLog(SeenRows):
             text += "Pulls are those seen; intervals allow for the others."
             if self.numbers is None and not isinstance(self.rows, ActionLog):
                 text += f" A log whose numbered rounds have no holes is whole: read it without {option('kept')}."
-            return (*self.rows.reading, Notice("thinned", text, count=total - seen))
+            return (*self.rows.reading, *self._missing_block(), Notice("thinned", text, count=total - seen))
         text = f"{counted(total - seen, 'round is', 'rounds are')} missing of {total:,} ({1 - seen / total:.1%})"
         text += ", all before the log begins. Pulls are those seen." if self.begins_late else ". Pulls are those seen."
         if bracketed:
@@ -293,6 +293,16 @@ class ThinnedLog(SeenRows):
         if bracketed:
             text += f" If rounds got lost at random, give the probability of being kept with {option('kept')}."
         return (*self.rows.reading, Notice("missing-rounds", text, count=total - seen))
+
+    def _missing_block(self) -> tuple[Notice, ...]:
+        """Warn of rounds that are missing at once, where rounds are said to have got lost one by one."""
+        if not any(each.code == "hole-in-times" for each in self.rows.reading):
+            return ()
+        text = (
+            f"{option('kept')} takes it that rounds got lost one by one, whichever they were. The times have a hole: "
+        )
+        text += "if choices were made then, what is missing is one block, and values and intervals are wrong."
+        return (Notice("missing-block", text),)
 
     @property
     def pulls(self) -> Counts:

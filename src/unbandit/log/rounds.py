@@ -13,7 +13,7 @@ from unbandit.formatting import counted
 from unbandit.log.columns import FIRST_ROWS, is_time_like, naming, perhaps_marked
 from unbandit.log.counts import counted_parts, perhaps_total_at_end, refuse_duplicates, refuse_unread_counts
 from unbandit.log.labels import Codes, Integers, LabelColumn, are_blank, blank_choice_remedy
-from unbandit.log.numbers import LogTimes, RoundColumn, times_in, trend_of_times, whole_numbers
+from unbandit.log.numbers import DAY, LogTimes, RoundColumn, times_in, trend_of_times, whole_numbers
 from unbandit.log.reader import (
     Collection,
     Parts,
@@ -36,6 +36,9 @@ _WITH_FEATURES = (
 _REVERSE = (
     "python -c \"import polars; polars.read_csv('log.csv', infer_schema=False).reverse().write_csv('reversed.csv')\""
 )
+
+FEWEST_ROWS_AROUND = 100  # that say which pauses are usual
+LONGEST_HOLIDAYS = 9 * DAY // 2  # as at Easter
 
 MOST_OTHERS = 2_000  # columns that nothing reads, and that are looked at for what they may be
 FEWEST_TIMES = 5  # that tell which way they run
@@ -121,6 +124,7 @@ def collect_part(
         places, notice, newest_first = places_by_time(table, table.rounds)
         notices += (notice, *tied_times(table, places, table.rounds.name, newest_first=newest_first))
         times = LogTimes(moved(np.concatenate(table.numbers), places), table.rounds.form)
+        notices += _hole_in_times(times, table.rounds)
     else:
         places, numbers = places_by_round(table, offsets, demonstrations, whole)
     if places is not None:
@@ -388,6 +392,46 @@ def tied_times(table: Collection, places: Integers, name: str, *, newest_first: 
     text += "unless a rule made them all at once, in a batch. "
     text += f"Write times to the second or finer, or name a column that numbers the rounds with {naming('round')}."
     return (Notice("times-tied", text, count=count),)
+
+
+def _hole_in_times(log: LogTimes, column: RoundColumn) -> tuple[Notice, ...]:
+    """Say where a log has no rows for far longer than usual, nights, weekends and holidays not counted."""
+    times = np.sort(log.times)  # of all demonstrations: what was off, was off for all
+    after = None if log.is_plain else longest_hole(times, DAY if log.has_days_alone else 1)
+    if after is None:
+        return ()
+    hours = (times[after + 1] - times[after]) / DAY * 24
+    length = f"{hours / 24:,.0f} days" if hours >= 48 else f"{hours:,.0f} hours"
+    text = (
+        f'"{column.name}" has no rows for {length} after {column.written(int(times[after]))}, far longer than usual. '
+    )
+    text += "If choices were made then, they are missing, and the values are wrong: read the rows before the hole "
+    text += f"alone, or number the rounds, missing ones too, and name that column with {naming('round')}."
+    return (Notice("hole-in-times", text),)
+
+
+def longest_hole(times: Integers, usual: int) -> int | None:
+    """Return after which of sorted times a log has a hole; None if it has none, or one that may be usual.
+
+    A hole is ten times longer than all but the three longest pauses (so that three holes do not hide each other), than
+    a `usual` one, and 2% of the log. Up to four and a half days may be a night, a weekend or holidays: such a hole
+    counts only if the same hours of the week before and of the week after have rows.
+    """
+    if times.size < FEWEST_ROWS_AROUND:
+        return None
+    pauses = np.diff(times)
+    after = int(pauses.argmax())
+    length, usual = int(pauses[after]), max(usual, int(np.sort(pauses)[-4]))
+    if length <= 10 * usual or 50 * length <= times[-1] - times[0]:
+        return None
+    if length > LONGEST_HOLIDAYS:
+        return after
+    for shift in (-7 * DAY, 7 * DAY):
+        begin, end = times[after] + shift, times[after + 1] + shift
+        within = times[(times > begin) & (times < end)]
+        if begin < times[0] or end > times[-1] or 2 * np.diff(within, prepend=begin, append=end).max() > length:
+            return None
+    return after
 
 
 def moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from unbandit.errors import MISREAD
 from unbandit.log.follower import Follower
 from unbandit.log.growth import GrowingLog
 from unbandit.log.numbers import RoundColumn
+from unbandit.log.partial import thinned
 
 ORDER = "ABCAB"
 MOMENTS = [
@@ -603,3 +604,64 @@ def test_dates_and_times_of_day_are_scanned_and_followed(tmp_path):
     for attempt in (lambda: ActionLog.scan(path).pulls, lambda: followed(path)):
         with pytest.raises(LogError, match="do not go back; got 2026-05-01T11:00:00 after 2026-05-02T10:00:00"):
             attempt()
+
+
+# Holes in times
+
+DAY_SECONDS = 86_400
+
+
+def traffic(kind, days=60, seed=1, rows=4_000):
+    """Return the seconds at which a service chose: through day and night, in office hours, by day, or in bursts."""
+    rng = np.random.default_rng(seed)
+    if kind == "daily":
+        return np.arange(days) * DAY_SECONDS
+    if kind == "bursts":
+        times = np.cumsum(rng.lognormal(0, 1.5, rows))
+        return times / times[-1] * days * DAY_SECONDS
+    times = np.sort(rng.uniform(0, days * DAY_SECONDS, rows))
+    hours, weekday = times / 3600 % 24, times // DAY_SECONDS % 7
+    if kind in ("by day", "office"):
+        times, weekday = times[(hours > 8) & (hours < 20)], weekday[(hours > 8) & (hours < 20)]
+    return times[weekday < 5] if kind in ("office", "weekdays") else times
+
+
+def holes(seconds, kept=None):
+    moments = np.datetime64("2026-05-04T00:00:00") + seconds.astype(np.int64).astype("m8[s]")
+    arms = np.random.default_rng(1).choice(["A", "B"], seconds.size)
+    log = ActionLog.from_frame(pl.DataFrame({"timestamp": moments.astype("M8[us]"), "arm": arms}))
+    record = log if kept is None else thinned(log, kept)
+    return [each for each in record.reading if each.code in ("hole-in-times", "missing-block")]
+
+
+@pytest.mark.parametrize("kind", ["day and night", "by day", "office", "weekdays", "bursts"])
+@pytest.mark.parametrize("days", [2, 5, 8, 12, 16, 60, 400])
+def test_ordinary_logs_have_no_hole(kind, days):
+    assert [holes(traffic(kind, days, seed)) for seed in range(3)] == [[]] * 3
+
+
+def test_daily_logs_have_no_hole():
+    days = np.arange(200)
+    for kept in (days >= 0, days % 7 < 5, (days < 50) | (days > 56)):
+        assert holes(days[kept] * DAY_SECONDS) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin", "length"),
+    [("day and night", 20, 15), ("day and night", 20, 2), ("by day", 20, 15), ("bursts", 20, 15), ("weekdays", 7, 50)],
+)
+def test_an_outage_is_a_hole(kind, begin, length):
+    times = traffic(kind)
+    (notice,) = holes(times[(times < begin * DAY_SECONDS) | (times > (begin + length) * DAY_SECONDS)])
+    said = re.search(r"has no rows for (\d+) days after 2026-05-", notice.text)
+    assert said is not None
+    assert length <= int(said[1]) <= length + 3
+    assert "read the rows before the hole alone" in notice.text
+
+
+def test_a_probability_of_being_kept_is_warned_of_beside_a_hole():
+    times = traffic("day and night")
+    times = times[(times < 20 * DAY_SECONDS) | (times > 35 * DAY_SECONDS)]
+    assert [each.code for each in holes(times, 0.75)] == ["hole-in-times", "missing-block"]
+    assert "missing-block" in MISREAD
+    assert holes(traffic("day and night"), 0.75) == []
