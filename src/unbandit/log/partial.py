@@ -480,7 +480,7 @@ def _refuse_blocks(log: ThinnedLog, kept: float) -> None:
     if is_long or abs(number - usual) > FAR_OFF * np.sqrt(variance) + len(log) + 1:
         at = int(holes.argmax())
         text = f"expected rounds that got lost one by one; {longest:,} in a row are missing before round "
-        text += f"{log.numbers[at]:,}, in {number:,} holes where about {usual:,.0f} would be usual."
+        text += f"{log.numbers[at]:,}, in {counted(number, 'hole')} where about {usual:,.0f} would be usual."
         remedy = f"Leave {option('kept')} out; where the beginning is missing, give {option('starting_pulls')}."
         raise ParameterError(text, parameter="kept", value=kept, remedy=remedy)
 

@@ -285,3 +285,8 @@ def test_a_role_like_no_other_has_no_suggestion() -> None:
     with pytest.raises(ParameterError) as refused:
         find_columns(["arm"], {"xyz": "block"})
     assert refused.value.said(shell_option).endswith('got "xyz".')
+
+
+def test_names_in_camel_case_are_recognised():
+    found = find_columns(["createdAt", "variantName", "userId"], None)
+    assert found == {"arm": (1,), "demonstration": (2,), "round": (0,)}

@@ -253,8 +253,9 @@ def test_rounds_that_are_missing_in_blocks_were_not_lost_at_random(tmp_path):
     for kept in (random & (numbers > 500), (numbers <= 20) | (numbers > 420)):
         rows = ActionLog.from_codes(whole.actions[kept], whole.arms)
         log = read_or_scan(written(rows, numbers[kept], tmp_path / "log.csv"))
-        with pytest.raises(ParameterError, match="lost one by one"):
+        with pytest.raises(ParameterError, match="lost one by one") as refused:
             estimate(log, "ucb:alpha=0.25", sigma=0.5, kept=float(kept.mean()))
+        assert ("in 1 hole where" in str(refused.value)) == (kept[:20].all() and kept[420:].all())
     with pytest.raises(ParameterError, match="expected at most 1,000,000,000"):
         thinned(whole, 1e-9)
 
