@@ -27,8 +27,8 @@ ALIASES: Mapping[str, frozenset[str]] = {
     role: frozenset(words.split())
     for role, words in {
         "arm": "arms armid armindex armname armno armnumber action actions actionid choice choices chosen chosenarm "
-        "chosenoption option optionid variant variantid variantname bandit decision decisions lever machine deck treatment "
-        "pull pulled pulledarm selected selectedarm selection",
+        "chosenoption option optionid variant variantid variantname bandit decision decisions lever machine deck "
+        "treatment pull pulled pulledarm selected selectedarm selection",
         "demonstration": "demonstrations demonstrationid demo demoid subject subjects subjectid subj subjid sub "
         "participant participantid user userid session sessionid run runs runid episode episodeid player playerid "
         "trajectory trajectoryid replicate replication id",
