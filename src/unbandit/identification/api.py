@@ -370,7 +370,7 @@ def _contender(
     ]
     return Contender(
         candidate.name, tuple(sorted(guesses, key=lambda guess: -guess.share)), evidence, probability,
-        axis=candidate.axis, twins=candidate.twins, forms=candidate.forms,
+        axis=candidate.axis, across=candidate.across, twins=candidate.twins, forms=candidate.forms,
     )  # fmt: skip
 
 

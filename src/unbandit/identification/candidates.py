@@ -37,6 +37,7 @@ class Candidate:
     guesses: tuple[tuple[Demonstrator, float], ...]
     conventions: Mapping[int, Convention] = field(default_factory=dict, hash=False)  # of guesses that are not as given
     axis: str | None = None  # the parameter whose values may be refined
+    across: str | None = None  # a second one: lines of guesses side by side
     twins: tuple[Demonstrator, ...] = ()  # rules of other names that are this one, with some value of the axis
     forms: tuple[str, ...] = ()  # parameters that take the place of the axis in guesses that have them
 
@@ -68,28 +69,26 @@ class Candidate:
         `values` has the log evidence of guesses. Guesses that differ in the axis alone are a line; each stands for the
         values nearest to it, on a scale of ratios. A peak is no lower than its neighbours: between two of the first
         values the evidence may be far larger than anywhere else. One with a neighbour that is less than `drop` behind
-        is fine enough.
+        is fine enough. Lines side by side get others between them in the same way, by the peak of each.
         """
         if self.axis is None or self.conventions:
             return self
         lines, added = self._lines(), dict[Demonstrator, None]()
         for line in lines:
             known = [values.get(guess, -math.inf) for guess in line]
-            around = [max(pair) for pair in zip([-math.inf, *known], [*known[1:], -math.inf], strict=False)]
-            peaks = [
-                place for place, (own, beside) in enumerate(zip(known, around, strict=True))
-                if own >= max(beside, least) and own > -math.inf and beside <= own - drop
-            ]  # fmt: skip
             axis = axis_of(self.guesses[line[0]][0], self) or ""
             at = [getattr(self.guesses[guess][0], axis) for guess in line]
-            for peak in sorted(peaks, key=lambda place: -known[place])[:MOST_PEAKS]:
-                left = at[peak - 1] if peak > 0 else at[peak] ** 2 / at[1]
-                right = at[peak + 1] if peak + 1 < len(at) else at[peak] ** 2 / at[-2]
+            for peak, between in _beside_peaks(at, known, least, drop):
                 rule = self.guesses[line[peak]][0]
-                for other in (left, right):
+                with suppress(ParameterError):
+                    added[type(rule)(**(rule.model_dump() | {axis: between}))] = None
+        for sheet in self._sheets(lines):
+            at = [getattr(self.guesses[line[0]][0], self.across or "") for line in sheet]
+            known = [max(values.get(guess, -math.inf) for guess in line) for line in sheet]
+            for peak, between in _beside_peaks(at, known, least, max(drop, APART)):
+                for rule in (self.guesses[guess][0] for guess in sheet[peak]):
                     with suppress(ParameterError):
-                        between = _tidy(math.sqrt(at[peak] * other))
-                        added[type(rule)(**(rule.model_dump() | {axis: between}))] = None
+                        added[type(rule)(**(rule.model_dump() | {self.across or "": between}))] = None
         both = replace(self, guesses=(*self.guesses, *((rule, 0.0) for rule in added)))
         return both._weighted()
 
@@ -115,16 +114,31 @@ class Candidate:
         order = [sorted(line, key=lambda at: getattr(self.guesses[at][0], axis)) for (axis, _), line in lines.items()]
         return [line for line in order if len(line) > 1]
 
+    def _sheets(self, lines: Sequence[list[int]]) -> list[list[list[int]]]:
+        """Return the lines that differ in the second parameter alone, in its order; two or more."""
+        if self.across is None:
+            return []
+        sheets, place = dict[str, list[list[int]]](), self.across
+        for line in lines:
+            others = self.guesses[line[0]][0].model_dump(exclude={self.axis or "", place})
+            sheets.setdefault(str(others), []).append(line)
+        order = [sorted(each, key=lambda line: getattr(self.guesses[line[0]][0], place)) for each in sheets.values()]
+        return [each for each in order if len(each) > 1]
+
     def _weighted(self) -> Candidate:
-        """Weigh the guesses of each line by what they stand for, on a scale of ratios; a line keeps its probability."""
-        weights = np.array([weight for _, weight in self.guesses])
-        for line in self._lines():
+        """Weigh the guesses of each line by what they stand for, on a scale of ratios; a line keeps its probability.
+
+        Lines side by side keep together what they had, and share it in the same way.
+        """
+        weights, lines = np.array([weight for _, weight in self.guesses]), self._lines()
+        totals = {line[0]: weights[line].sum() for line in lines}
+        for sheet in self._sheets(lines):
+            shares = _cells([getattr(self.guesses[line[0]][0], self.across or "") for line in sheet])
+            every = sum(totals[line[0]] for line in sheet)
+            totals |= {line[0]: share * every for line, share in zip(sheet, shares.tolist(), strict=True)}
+        for line in lines:
             axis = axis_of(self.guesses[line[0]][0], self) or ""
-            place = np.log([getattr(self.guesses[at][0], axis) for at in line])
-            edges = np.concatenate([place[:1], (place[1:] + place[:-1]) / 2, place[-1:]])
-            cells = np.diff(edges)
-            cells[[0, -1]] *= 2  # the outermost values stand for as much on their other side
-            weights[line] = cells / cells.sum() * weights[line].sum()
+            weights[line] = _cells([getattr(self.guesses[at][0], axis) for at in line]) * totals[line[0]]
         return replace(
             self, guesses=tuple((rule, float(w)) for (rule, _), w in zip(self.guesses, weights, strict=True))
         )
@@ -133,6 +147,31 @@ class Candidate:
         """Return whether a guess stands there by other conventions too, or is one of those."""
         rule = self.guesses[guess][0]
         return guess in self.conventions or any(each.given == rule for each in self.conventions.values())
+
+
+def _beside_peaks(
+    at: Sequence[float], known: Sequence[float], least: float, drop: float
+) -> list[tuple[int, float]]:  # fmt: skip
+    """Return peaks of what is known along a line, with values between each of them and its neighbours."""
+    around = [max(pair) for pair in zip([-math.inf, *known], [*known[1:], -math.inf], strict=False)]
+    peaks = [
+        place for place, (own, beside) in enumerate(zip(known, around, strict=True))
+        if own >= max(beside, least) and own > -math.inf and beside <= own - drop
+    ]  # fmt: skip
+    found = []
+    for peak in sorted(peaks, key=lambda place: -known[place])[:MOST_PEAKS]:
+        left = at[peak - 1] if peak > 0 else at[peak] ** 2 / at[1]
+        right = at[peak + 1] if peak + 1 < len(at) else at[peak] ** 2 / at[-2]
+        found += [(peak, _tidy(math.sqrt(at[peak] * other))) for other in (left, right)]
+    return found
+
+
+def _cells(values: Sequence[float]) -> NDArray[np.float64]:
+    """Return what part of a line each of its values stands for, on a scale of ratios."""
+    place = np.log(values)
+    cells = np.diff(np.concatenate([place[:1], (place[1:] + place[:-1]) / 2, place[-1:]]))
+    cells[[0, -1]] *= 2  # the outermost values stand for as much on their other side
+    return np.asarray(cells / cells.sum())
 
 
 def assumed_noise(sigma: float | None, bernoulli: bool) -> tuple[Noise, list[Notice]]:
@@ -149,8 +188,12 @@ def assumed_noise(sigma: float | None, bernoulli: bool) -> tuple[Noise, list[Not
 AXES = ("scale", "exploration", "reward_range", "temperature", "sigma", "epsilon", "mixing")
 """Parameters that nobody knows, of which a rule has one or none."""
 
+ACROSS: Mapping[str, tuple[float, float, float]] = {"rate": (0.05, 1.0, 2.0), "deviation": (0.5, 10.0, 3.0)}
+"""A second such parameter, which has lines of the first side by side: ends and ratio of its first values, about."""
+
 ABSORBED = {"scale": ("alpha",), "reward_range": ("delta",)}  # by such a parameter: they move the same factor
 
+APART = 2.0  # nats between neighbouring lines up to which none is tried between them
 MOST_PEAKS = 2  # of a line of values, around which more are tried
 
 STEP, RANDOMISED_STEP, BEYOND = math.sqrt(2.0), 2.0, 2.0  # ratio of neighbours on a line, and how far beyond a grid
@@ -176,7 +219,8 @@ def with_lines(
 
     It spans what its `grid` does and more. The exponent of the paper's width and its scale are one factor at one
     horizon, so that a single exponent is considered; nearly so are the range and the error probability of LilUCB. A
-    rule's other `forms` have lines too, and half of its probability.
+    rule's other `forms` have lines too, and half of its probability. A second number that nobody knows, as a learning
+    rate, has values over its whole range, and a line at each.
     """
     first = candidate.guesses[0][0]
     grid = type(first).grid(noise)
@@ -186,7 +230,10 @@ def with_lines(
     low, high = min(grid[axis]) / BEYOND, max(grid[axis]) * BEYOND
     step = RANDOMISED_STEP if isinstance(first, RandomisedRule) or axis == "exploration" else STEP
     opening = {"initial": (0,)} if _without_opening(first, log, there) else {}
-    lines = _combined(type(first), {**grid, **opening, axis: _geometric(low, high, step)}, ABSORBED.get(axis, ()))
+    across = next((name for name in ACROSS if name in grid and len(grid[name]) > 1), None)
+    side = {} if across is None else {across: _geometric(*ACROSS[across])}
+    spans = {**grid, **opening, **side, axis: _geometric(low, high, step)}
+    lines = _combined(type(first), spans, ABSORBED.get(axis, ()))
     others, own = list[Demonstrator](), set[str]()
     for form in type(first).forms(noise, int(log.lengths.max())):
         last = list(form)[-1]
@@ -195,7 +242,7 @@ def with_lines(
         own |= {last} - {axis}
     weight = 0.5 if others else 1.0
     guesses = [(rule, weight / len(lines)) for rule in lines] + [(rule, 0.5 / len(others)) for rule in others]
-    return replace(candidate, guesses=tuple(guesses), axis=axis, forms=tuple(sorted(own)))
+    return replace(candidate, guesses=tuple(guesses), axis=axis, across=across, forms=tuple(sorted(own)))
 
 
 def _geometric(low: float, high: float, step: float) -> list[float]:

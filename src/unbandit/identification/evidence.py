@@ -187,6 +187,7 @@ class Contender:
     probability: float  # all candidates are equally likely a priori
     check: Check = UNCHECKED  # whether it fits, where it was still possible by its evidence
     axis: str | None = None  # the parameter that has a line of values
+    across: str | None = None  # and a second one
     twins: tuple[Demonstrator, ...] = ()  # rules of other names that are this one, with some value of the axis
     forms: tuple[str, ...] = ()  # parameters that take the place of the axis in guesses that have them
 

@@ -41,6 +41,7 @@ SLACK = 8.0  # a candidate drops out when it is behind by this much more than th
 REFINED = 8.0  # nats behind the best, up to which values between those of a grid are tried
 COARSELY_REFINED, SHARP = 30.0, 2.0  # the same for lines with few values, and nats from one to the next that are many
 WITNESS = 10.0  # error of evidence that bounds that of a rule's other guesses, which few particles found less probable
+MANY_ROUGH, WELL_BEHIND = 8, 6.0  # of one with two unknown parameters, and nats behind up to which they are
 FEW_ROUGH = 3  # guesses of a rule that are filtered first, where its evidence is rough
 SURE = 0.95  # the probability that a candidate needs, with the Monte-Carlo error held against it, to be identified
 LEADING = Heat(None, 25, 24, 2, quick=True)  # of the most probable guess, where its evidence is rough
@@ -74,14 +75,17 @@ def successive_halving(
         added = _by_conventions(request.noise, entrants, running, evidences, listed)
         evidences |= _heat(request, entrants, added, heat, evidences, report)
         if heat.rough and heat.rounds is None:
-            for turn in (1, 2):
+            for turn in (1, 2, 3):
                 added = _between(entrants, evidences, turn)
                 evidences |= _heat(request, entrants, added, heat, evidences, report)
         evidences |= _aligned(entrants, evidences)
         evidences |= _outdone(entrants, evidences, heat)
         before = heat
-    evidences |= _heat(request, entrants, _roughly_leading(evidences), LEADING, evidences, lambda share: None)
-    evidences |= _aligned(entrants, evidences)
+    asked: set[GuessKey] = set()
+    while leading := [key for key in _roughly_leading(entrants, evidences) if key not in asked]:
+        asked.update(leading)  # what they find may make another one lead
+        evidences |= _heat(request, entrants, leading, LEADING, evidences, lambda share: None)
+        evidences |= _aligned(entrants, evidences)
     evidences |= _as_if_normal(request, entrants, evidences)
     return _explaining(entrants, {key: replace(each, looks=()) for key, each in evidences.items()})
 
@@ -123,7 +127,7 @@ def _between(
     """Add values between those of a grid to candidates that may still win; return where they are.
 
     Rules that choose at random start from few values, so that the evidence may be far larger between them; in the
-    second turn they get more only where it is still sharp.
+    second turn they get more only where it is still sharp. A third one is for those with two unknown parameters.
     """
     added, best = [], max((each.value for each in evidences.values() if each.rounds is None), default=-math.inf)
     for at, candidate in enumerate(candidates):
@@ -132,11 +136,13 @@ def _between(
             for guess in range(len(candidate.guesses))
             if evidences[at, guess].rounds is None and evidences[at, guess].value > -math.inf
         }
+        if turn > 2 and candidate.across is None:
+            continue
         random = isinstance(candidate.guesses[0][0], RandomisedRule)
         reach = COARSELY_REFINED if random and turn == 1 else REFINED
         if not known or max(known.values()) <= best - reach:
             continue
-        candidates[at] = candidate.refined(known, max(known.values()) - REFINED, SHARP if random and turn == 2 else 0.0)
+        candidates[at] = candidate.refined(known, max(known.values()) - REFINED, SHARP if random and turn > 1 else 0.0)
         added += [(at, place) for place in range(len(candidate.guesses), len(candidates[at].guesses))]
     return added
 
@@ -202,8 +208,9 @@ def _still_running(
         return math.log(candidates[key[0]].guesses[key[1]][1])
 
     def reach(key: GuessKey) -> float:
-        each = evidences[key]
-        return each.high + ERRORS * each.error + SLACK + log_prior(key)
+        each = evidences[key]  # how far it may be wrong is itself known roughly, by the clouds of a single heat
+        beyond = 0.0 if len(each.bests) > 1 else ERRORS * each.error
+        return each.high + beyond + SLACK + log_prior(key)
 
     collapsed = [key for key, each in evidences.items() if each.collapsed]
     best = max(each.low + log_prior(key) for key, each in evidences.items())
@@ -212,7 +219,9 @@ def _still_running(
     within = [key for key, each in evidences.items() if each.value > -math.inf and reach(key) >= best]
     if heat.rounds is not None:
         return collapsed + within
-    decision = decide(_averages(candidates, evidences))
+    averages = _averages(candidates, evidences)
+    decision, best = decide(averages), max(best, *(each.low for each in averages))
+    within = [key for key in within if reach(key) >= best]
     wide = [key for key in within if evidences[key].error > MOST_SCATTER and key[0] != decision.order[0]]
     running = list[GuessKey]()
     for at in dict.fromkeys(key[0] for key in wide):
@@ -233,14 +242,19 @@ def _still_running(
     return list(dict.fromkeys(collapsed + running))
 
 
-def _roughly_leading(evidences: Mapping[GuessKey, LogEvidence]) -> list[GuessKey]:
+def _roughly_leading(candidates: Sequence[Candidate], evidences: Mapping[GuessKey, LogEvidence]) -> list[GuessKey]:
     """Return the best guesses of the most probable candidate if its evidence is rough, which is no answer.
 
-    A few show the error that its guesses share, and by how much they differ in it; one does where that is small.
+    A few show the error that its guesses share, and by how much they differ in it; one does where that is small. Of two
+    unknown parameters it takes more of them to show how they differ.
     """
     best = max(evidences, key=lambda key: evidences[key].value)
-    own = [key for key, each in evidences.items() if key[0] == best[0] and each.rough and each.rounds is None]
-    own.sort(key=lambda key: -evidences[key].value)
+    every = [key for key, each in evidences.items() if key[0] == best[0] and each.rounds is None]
+    own = sorted((key for key in every if evidences[key].rough), key=lambda key: -evidences[key].value)
+    if candidates[best[0]].across is not None:
+        filtered = sum(evidences[key].laplace is not None and not evidences[key].rough for key in every)
+        near = [key for key in own if evidences[key].value > evidences[best].value - WELL_BEHIND]
+        return near[: max(MANY_ROUGH - filtered, int(best in own))]
     if best not in own:
         return []
     return own[:FEW_ROUGH] if evidences[best].error > LAPLACE_ERROR else [best]
@@ -326,14 +340,19 @@ def _outdone(
 
     Where few particles explain a log, their clouds may have fallen short by very much. But a rule's evidence is smooth
     in its parameters: one with sharp evidence that is out of reach bounds those that are further from the log. So does
-    the best by few particles that more of them found to be no better.
+    the best by few particles that more of them found to be no better, or out of reach whatever their errors are.
     """
     found: dict[GuessKey, LogEvidence] = {}
+    best = max((each.low for each in evidences.values()), default=-math.inf)
     for at in range(len(candidates)):
         own = {key: each for key, each in evidences.items() if key[0] == at and each.rounds == heat.rounds}
         sharp = max((each.value for each in own.values() if each.error <= AGREE / ERRORS), default=-math.inf)
         witness = max(
-            (each for each in own.values() if each.error <= WITNESS and not each.rough),
+            (
+                each
+                for each in own.values()
+                if not each.rough and (each.error <= WITNESS or (len(each.bests) > 1 and each.high + SLACK < best))
+            ),
             key=lambda each: (each.particles, each.value),
             default=None,
         )
@@ -343,7 +362,8 @@ def _outdone(
             if each.value + each.error < sharp:
                 found[key] = replace(each, high=each.value + each.error, error=MOST_SCATTER)
             elif each.particles < witness.particles and each.value < witness.value:
-                found[key] = replace(each, high=witness.high, error=max(witness.error, MOST_SCATTER))
+                error = MOST_SCATTER if witness.error > WITNESS else max(witness.error, MOST_SCATTER)
+                found[key] = replace(each, high=witness.high, error=error)
     return found
 
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import RBFInterpolator
 
 from unbandit.demonstrators import Demonstrator, EliminationRule, RandomisedRule
 from unbandit.demonstrators.family import limits_of
@@ -19,6 +21,7 @@ from unbandit.fit import Check, not_checked
 from unbandit.formatting import counted, joined, quoted
 from unbandit.identification.candidates import axis_of
 from unbandit.identification.evidence import (
+    ALIKE,
     CLOUDS,
     Contender,
     Guess,
@@ -34,7 +37,17 @@ from unbandit.inference.draws import draws_between
 from unbandit.inference.filter import log_mean
 from unbandit.inference.prior import BetaPrior, belief_of
 from unbandit.inference.result import gaps_of
-from unbandit.inference.surface import WINDOW, evidence_density, narrowed, spread_quantiles
+from unbandit.inference.surface import (
+    LEAST,
+    WINDOW,
+    Correction,
+    evidence_density,
+    narrowed,
+    principal_axes,
+    quantile,
+    spread_out,
+    spread_quantiles,
+)
 
 DRAWS = 1_000  # per cloud, of values and for simulations
 PARTICLES = 200  # per cloud, unless their number was given; where clouds differ or collapse, as many as a posterior has
@@ -50,6 +63,9 @@ SELDOM = 0.25  # of the share of the most probable line of values: for one with 
 MOST_ERROR = 2.0  # of an evidence on such a curve: those that allow for clouds that fell short are larger
 FINE, ENOUGH, ANEW = 5, 6, 9  # such values at a time, those near the top that are enough, and from scratch
 PRECISE, ENOUGH_PRECISE = 0.1, 4  # errors of evidences of which fewer are enough
+ACROSS_PLACES, FEWEST_ACROSS = 41, 3  # of two parameters: places along each, and values of each that show a surface
+MOST_MISSED = 1.0  # error of evidence that shows by how much Laplace's method is wrong
+WIDEST, APART = 0.7, 6  # deviation of a logarithm from which on places are chosen apart from each other, and how many
 LARGE_SHARE = 0.05  # of a rule's probability, from which on a set of its parameters must not fit either
 FEW_INSIDE = 0.05  # share of a cloud's draws with all means between 0 and 1, below which those beyond are kept
 PROBABLY = 0.8  # the probability that an arm needs to be called the best under one rule
@@ -91,9 +107,9 @@ def _answered(means: NDArray[np.float64], rivals: NDArray[np.bool_] | None, whic
 
 
 class ParameterCurve(NamedTuple):
-    """How probable each value of a parameter is."""
+    """How probable each value of a parameter is, or of two."""
 
-    places: NDArray[np.float64]  # values, as a column
+    places: NDArray[np.float64]  # values, (places, parameters); of two parameters their logarithms
     weights: NDArray[np.float64]  # which sum to 1
 
 
@@ -104,11 +120,13 @@ class ParameterLine:
     rules: list[Demonstrator]
     shares: list[float]  # of the candidate's probability
     curve: ParameterCurve | None = None  # of all values that are possible, where there is one
-    axis: str | None = None  # the parameter's name
+    axes: tuple[str, ...] = ()  # the parameter's name, or two
 
-    def values(self, axis: str) -> NDArray[np.float64]:
-        """Return the parameter of each rule, as a column."""
-        return np.array([[getattr(rule, axis)] for rule in self.rules])
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Return what each rule has in the place of the curve's parameters."""
+        found = np.array([[getattr(rule, axis) for axis in self.axes] for rule in self.rules])
+        return np.log(found) if len(self.axes) > 1 else found
 
 
 def values_under(request: IdentificationRequest, which: int, candidate: Contender, draws: int = DRAWS) -> RuleValues:
@@ -135,7 +153,7 @@ def values_under(request: IdentificationRequest, which: int, candidate: Contende
                 reason = reason or refusal.text
         if own:
             bounded = isinstance(request.prior, BetaPrior)
-            mixed.append(_line_draws(line, line.axis, own, number, generator, bounded=bounded))
+            mixed.append(_line_draws(line, own, number, generator, bounded=bounded))
     if found is None:
         return RuleValues(request.prior.draw(generator, (CLOUDS, draws, len(request.log.arms))), None, reason)
     means = np.concatenate(mixed, axis=1)
@@ -152,13 +170,13 @@ def _between_0_and_1(means: NDArray[np.float64], generator: np.random.Generator)
 
 
 def _line_draws(
-    line: ParameterLine, axis: str | None, found: Sequence[tuple[int, Posterior]], number: int,
-    generator: np.random.Generator, *, bounded: bool,
+    line: ParameterLine, found: Sequence[tuple[int, Posterior]], number: int, generator: np.random.Generator, *,
+    bounded: bool,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Return so many draws of each cloud along a line; intervals of a few values alone would end where these do."""
     means = np.array([posterior.means for _, posterior in found])
-    if line.curve is not None and axis is not None and len(found) == len(line.rules) > 1:
-        return draws_between(means, line.values(axis), *line.curve, generator, bounded=bounded)[:, :number]
+    if line.curve is not None and len(found) == len(line.rules) > 1:
+        return draws_between(means, line.values, *line.curve, generator, bounded=bounded)[:, :number]
     split = _allotted(np.array([line.shares[at] for at, _ in found]), number).tolist()
     return np.concatenate([own[:, :own_number] for own, own_number in zip(means, split, strict=True)], axis=1)
 
@@ -167,12 +185,13 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
     """Return a candidate's probable parameters: more sets of them the more probable it is.
 
     Guesses that differ in the parameter that nobody knows are a line, along which values are equally likely by a smooth
-    curve through the evidences: these have errors, which would let a single guess have most of the weight.
+    curve through the evidences: these have errors, which would let a single guess have most of the weight. Lines side
+    by side are one surface.
     """
     lines: dict[str, list[Guess]] = {}
     for guess in candidate.guesses:
         axis = axis_of(guess.rule, candidate)
-        own = f"{axis}: {guess.rule.model_dump(exclude={axis})}" if axis is not None else str(guess.rule)
+        own = str(guess.rule) if axis is None else f"{axis}: {_but_for((axis, candidate.across), guess.rule)}"
         lines.setdefault(own, []).append(guess)
     most = MOST_CHEAP if _is_quick(candidate.guesses[0].rule) else MOST_RULES
     probable: list[ParameterLine] = []
@@ -184,15 +203,93 @@ def probable_lines(request: IdentificationRequest, candidate: Contender) -> list
             continue
         count = max(1, math.ceil(most * candidate.probability * share - 1e-9))
         axis = axis_of(line[0].rule, candidate)
+        axes = () if axis is None else (axis,)
+        surface = _surface_of(line, candidate)
+        if surface is not None:
+            rules = surface.rules(count > 1)
+            both = surface.curve if len(rules) > 1 else None
+            probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), both, surface.axes))
+            continue
         fewest = FEWEST_WIDE if share >= SELDOM * largest else 1
         along = _along(request, line, axis, count, fewest) if axis is not None and len(line) > 1 else None
         if along is None:
             few = [guess for guess in line if guess.share >= SMALLEST_SHARE * share] or line[:1]
-            probable.append(ParameterLine([guess.rule for guess in few], [guess.share for guess in few], axis=axis))
+            probable.append(ParameterLine([guess.rule for guess in few], [guess.share for guess in few], axes=axes))
         else:
             rules, curve = along
-            probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), curve, axis))
+            probable.append(ParameterLine(rules, [share / len(rules)] * len(rules), curve, axes))
     return probable
+
+
+class ParameterSurface(NamedTuple):
+    """How probable each pair of values of two unknown parameters is."""
+
+    first: Demonstrator  # with the most probable ones of those that were tried
+    axes: tuple[str, ...]
+    curve: ParameterCurve
+
+    def rules(self, several: bool) -> list[Demonstrator]:
+        """Return the rule at the centre, and beside it: both ways along the principal axes, or where these are long."""
+        places, weights = self.curve
+        centre, ways = principal_axes(places, weights)
+        if not several:
+            return [self._at(centre)]
+        if np.abs(ways).max() > WIDEST:
+            return [self._at(place) for place in spread_out(places, weights, APART)]
+        ways = ways * math.sqrt((2 * len(ways) + 1) / 2)
+        return [self._at(place) for place in np.vstack([centre, centre + ways, centre - ways])]
+
+    def _at(self, place: NDArray[np.float64]) -> Demonstrator:
+        inside = np.exp(np.clip(place, self.curve.places.min(axis=0), self.curve.places.max(axis=0)))
+        return type(self.first)(**(self.first.model_dump() | dict(zip(self.axes, inside.tolist(), strict=True))))
+
+    def quantiles(self, axis: str) -> list[float]:
+        """Return the ends of a 95% interval and the median of one of them."""
+        places = self.curve.places[:, self.axes.index(axis)]
+        return [math.exp(quantile(places, self.curve.weights, each)) for each in (INTERVAL[0], 0.5, INTERVAL[1])]
+
+
+def _surface_of(line: Sequence[Guess], candidate: Contender) -> ParameterSurface | None:
+    """Return how probable values of two parameters are, by a smooth function through the evidence of guesses.
+
+    None for guesses of a single unknown parameter, and where too few are near the top. Laplace's method has no
+    Monte-Carlo errors, and by how much it is wrong changes little: guesses that were filtered show that.
+    """
+    axis, across = candidate.axis, candidate.across
+    if axis is None or across is None:
+        return None
+    axes = (axis, across)
+    rough = all(guess.evidence.laplace is not None for guess in line if guess.evidence.value > -math.inf)
+    known = np.array([(guess.evidence.laplace if rough else guess.evidence.value) or 0.0 for guess in line])
+    known = np.where([guess.evidence.value > -math.inf for guess in line], known, -math.inf)
+    at = np.log([[getattr(guess.rule, name) for name in axes] for guess in line])
+    top, errors = known.max(), [guess.evidence.scatter for guess in line]
+    near = known > top - WINDOW
+    if not np.isfinite(top) or any(np.unique(at[:, each]).size < FEWEST_ACROSS for each in (0, 1)):
+        return None
+    ends = []
+    for column in at.T:  # as far as the neighbours of all that is near the top
+        tried = np.unique(column)
+        low, high = (int(np.searchsorted(tried, each)) for each in (column[near].min(), column[near].max()))
+        ends.append((tried[max(low - 1, 0)], tried[min(high + 1, tried.size - 1)]))
+    places = np.array(list(product(*(np.linspace(*each, ACROSS_PLACES) for each in ends))))
+    smoothing = 0.0 if rough else float(np.median(np.array(errors)[near])) ** 2
+    values = np.maximum(known, top - LEAST)
+    between = RBFInterpolator(at, values, kernel="cubic", smoothing=smoothing)(places)
+    weights = np.exp(between - between.max())
+    asked = [
+        (place, guess.evidence.value - guess.evidence.laplace, guess.evidence.error)
+        for place, guess in zip(at, line, strict=True)
+        if guess.evidence.laplace is not None and not guess.evidence.rough and guess.evidence.error <= MOST_MISSED
+    ]
+    if rough and asked:
+        where, missed, uncertain = (np.array(each) for each in zip(*asked, strict=True))
+        axes_of_it = principal_axes(places, weights / weights.sum())
+        error = max(float(np.sqrt(np.mean(np.square(uncertain)))), ALIKE)
+        more, variance = Correction.fitted(*axes_of_it, where, missed, error)(places)
+        between = between + more + np.minimum(variance - variance.min(), 1.0) / 2
+        weights = np.exp(between - between.max())
+    return ParameterSurface(line[0].rule, axes, ParameterCurve(places, weights / weights.sum()))
 
 
 def _is_quick(rule: Demonstrator) -> bool:
@@ -410,15 +507,16 @@ def said_of_parameters(candidate: Contender) -> str:
         every += [every[0] | {name: default for name, default in usual.items() if isinstance(default, float | str)}]
     axis = axis_of(first, candidate)
     form = [guess for guess in candidate.guesses if axis_of(guess.rule, candidate) == axis]
+    surface = _surface_around(candidate)
     probable = [guess for guess in form if guess.share >= SMALLEST_SHARE] or form[:1]
     written = []
     for key in kind.model_fields:
         if getattr(first, key) is None or len({str(each[key]) for each in every}) == 1:
             continue
         called = "believed sigma" if key == "sigma" else key
-        line = [guess for guess in form if _but_for(axis, guess.rule) == _but_for(axis, first)]
-        if key == axis and len(line) > 1:
-            low, middle, high = _axis_quantiles(line, key)
+        line = [guess for guess in form if _but_for((axis,), guess.rule) == _but_for((axis,), first)]
+        if (surface is not None and key in surface.axes) or (key == axis and len(line) > 1):
+            low, middle, high = _axis_quantiles(line, key) if surface is None else surface.quantiles(key)
             written.append(f"{called} {middle:.3g} ({low:.3g} to {high:.3g})")
         else:
             values = dict.fromkeys(getattr(guess.rule, key) for guess in probable)
@@ -431,13 +529,22 @@ def believed_sigma(candidate: Contender) -> list[float] | None:
     first = candidate.guesses[0].rule
     if axis_of(first, candidate) != "sigma":
         return None
-    line = [guess for guess in candidate.guesses if _but_for("sigma", guess.rule) == _but_for("sigma", first)]
+    if (surface := _surface_around(candidate)) is not None:
+        return surface.quantiles("sigma")
+    line = [guess for guess in candidate.guesses if _but_for(("sigma",), guess.rule) == _but_for(("sigma",), first)]
     return _axis_quantiles(line, "sigma") if len(line) > 1 else None
 
 
-def _but_for(axis: str | None, rule: Demonstrator) -> str:
-    """Write all parameters of a rule but one."""
-    return str(rule.model_dump(exclude={axis or ""}))
+def _surface_around(candidate: Contender) -> ParameterSurface | None:
+    """Return how probable values of two unknown parameters are, all else as in the most probable guess."""
+    axes = (candidate.axis, candidate.across)
+    own = _but_for(axes, candidate.guesses[0].rule)
+    return _surface_of([guess for guess in candidate.guesses if _but_for(axes, guess.rule) == own], candidate)
+
+
+def _but_for(axes: Sequence[str | None], rule: Demonstrator) -> str:
+    """Write all parameters of a rule but some."""
+    return str(rule.model_dump(exclude={axis for axis in axes if axis is not None}))
 
 
 def _said_value(value: Any) -> str:

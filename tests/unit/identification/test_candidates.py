@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import pytest
@@ -108,3 +109,30 @@ def test_a_twin_decides_as_its_rule_does():
     assert pulled[0].demonstration(0).tolist() == pulled[1].demonstration(0).tolist()
     assert twin_value(rule.model_copy(update={"batch": 4}), line, "scale", 1_200, 3) is None
     assert twin_value(ub.MOSS(), line, "scale", 1_200, 3) is None
+
+
+def test_two_unknown_numbers_have_lines_side_by_side_that_share_the_probability():
+    for kind, second, ends in ((ub.LearningSoftmax, "rate", (0.05, 1.0)), (ub.Thompson, "deviation", (0.5, 10.0))):
+        (found,) = candidates_for(kind, GAUSSIAN, LOG, lines=True)[0]
+        sides = sorted({getattr(rule, second) for rule, _ in found.guesses})
+        assert (found.across, sides[0], sides[-1]) == (second, *ends)
+        assert sum(weight for _, weight in found.guesses) == pytest.approx(1)
+    (binary,) = candidates_for(ub.Thompson, ub.Bernoulli(), LOG, lines=True)[0]
+    assert (binary.axis, binary.across) == (None, None)
+
+
+def test_lines_are_tried_between_those_that_differ_much():
+    (given,) = candidates_for(ub.LearningSoftmax, GAUSSIAN, LOG, lines=True)[0]
+    rates = {rule.rate for rule, _ in given.guesses}
+    for steepness, count in ((100.0, 2), (0.5, 0)):
+        known = {
+            at: -steepness * (abs(math.log(rule.rate / 0.3)) + abs(math.log(rule.temperature / 0.2)))
+            for at, (rule, _) in enumerate(given.guesses)
+        }
+        finer = given.refined(known, max(known.values()) - 8.0)
+        new = {rule.rate for rule, _ in finer.guesses} - rates
+        assert len(new) == count
+        assert sum(weight for _, weight in finer.guesses) == pytest.approx(1)
+        shares = {rate: sum(weight for rule, weight in finer.guesses if rule.rate == rate) for rate in rates | new}
+        assert shares[0.05] == pytest.approx(max(shares.values()))  # the ratio to its neighbour is among the largest
+        assert all(shares[rate] < shares[0.05] for rate in new)

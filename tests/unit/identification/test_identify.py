@@ -210,7 +210,7 @@ def test_values_are_averaged_along_a_smooth_curve_and_not_at_the_guess_that_erro
     [line] = values.probable_lines(request, Contender("sae", guesses, guesses[0].evidence, 1.0, axis="scale"))
     places = np.log([rule.scale for rule in line.rules])
     assert line.shares == pytest.approx([1 / len(line.rules)] * len(line.rules))
-    assert np.log(line.values("scale"))[:, 0] == pytest.approx(places)
+    assert np.log(line.values)[:, 0] == pytest.approx(places)
     assert places.std() == pytest.approx(width, rel=0.5)
     assert places.mean() == pytest.approx(math.log(1.5), abs=0.5)
     lone = Contender("sae", guesses[:1], guesses[0].evidence, 1.0, axis="scale")
@@ -249,7 +249,7 @@ def test_values_reach_as_far_as_the_parameter_does(monkeypatch):
     weights = np.exp(-0.5 * np.square(places[:, 0] / width))
     rules, scale = [ub.SAE(scale=math.exp(x)) for x in (0.0, -0.5, 0.5)], SimpleNamespace(axis="scale", normal=False)
     curve = values.ParameterCurve(np.exp(places), weights / weights.sum())
-    line = values.ParameterLine(rules, [1 / 3] * 3, curve, "scale")
+    line = values.ParameterLine(rules, [1 / 3] * 3, curve, ("scale",))
     monkeypatch.setattr(values, "probable_lines", lambda request, candidate: [line])
 
     def posterior(request, which, rule, draws, tried):
@@ -730,7 +730,7 @@ def test_rewards_of_0_and_1_that_no_number_tried_explains_do_not_rule_an_index_r
     named = ub.identify(log, "ucb1:exploration=2.0157,learning-softmax", bernoulli=True)
     assert named.winner == "ucb1:exploration=2.0157"
     with pytest.warns(ub.AssumptionWarning, match="does not make such logs"):
-        wrong = ub.identify(log, "ucb1:exploration=0.5,learning-softmax", bernoulli=True)
+        wrong = ub.identify(log, "ucb1:exploration=0.5,softmax", bernoulli=True)
     assert wrong.verdict == "none fits"  # a number that is given is believed
 
 
@@ -775,3 +775,44 @@ def test_surprise_where_arms_arrive_is_read_with_the_table():
     known = LogEvidence(-1e3, 0.1, -1e3, -1e3)  # no clouds find it
     (found,) = evidence.surprise_of(question, Guess(rule, 1.0, 1.0, known))
     assert found.size == 300
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.8])
+def test_a_learning_rate_between_those_of_the_grid_is_found_and_carried_into_the_values(rate):
+    instance = ub.Instance([1.0, 0.6, 0.2], 0.5)
+    rule = ub.LearningSoftmax(rate=rate, temperature=0.25)
+    found = ub.identify(
+        rule.demonstrate(instance, horizon=1_000, seed=5), "learning-softmax,softmax,uniform", sigma=0.5
+    )
+    assert found.winner == "learning-softmax"
+    written = values.said_of_parameters(found.leading)
+    said = re.search(r"rate \S+ \((\S+) to (\S+)\), temperature \S+ \((\S+) to (\S+)\)", written)
+    low, high, coldest, warmest = map(float, said.groups())
+    assert low < rate < high < min(8 * low, 1.01)
+    assert coldest < 0.25 < warmest < 5 * coldest
+    for row, gap in zip(found.value_table().sort("arm").to_dicts(), (0.0, 0.4, 0.8), strict=True):
+        assert row["gap_low"] <= gap <= row["gap_high"]
+
+
+def test_values_under_two_unknown_numbers_go_as_far_as_both_do():
+    """Evidence that makes two numbers make up for each other leaves a ridge, and rules are taken along it."""
+    rules = [
+        ub.LearningSoftmax(rate=rate, temperature=temperature)
+        for rate in np.geomspace(0.1, 0.8, 7) for temperature in np.geomspace(0.05, 0.8, 9)
+    ]  # fmt: skip
+    across = [math.log(rule.rate * rule.temperature / 0.06) for rule in rules]
+    along = [math.log(rule.rate / rule.temperature / 1.5) for rule in rules]
+    known = [-50 * a**2 - b**2 for a, b in zip(across, along, strict=True)]
+    guesses = [
+        Guess(rule, 1 / len(rules), math.exp(value), evidence.rough_evidence(value, 1.0, value, None))
+        for rule, value in zip(rules, known, strict=True)
+    ]
+    order = tuple(sorted(guesses, key=lambda each: -each.share))
+    contender = Contender("learning-softmax", order, order[0].evidence, 1.0, axis="temperature", across="rate")
+    (line,) = values.probable_lines(None, contender)
+    assert len(line.rules) == 5
+    products = [rule.rate * rule.temperature for rule in line.rules]
+    rates = [rule.rate for rule in line.rules]
+    assert max(products) / min(products) < 1.5
+    assert max(rates) / min(rates) > 2
+    assert re.match(r"rate 0\.\d+ \(0\.\d+ to 0\.\d+\), temperature", values.said_of_parameters(contender))
