@@ -37,6 +37,7 @@ from unbandit.inference.decisions import (
 from unbandit.inference.draws import check_rewards, draw_means
 from unbandit.inference.filter import systematic
 from unbandit.inference.predictive import (
+    POSSIBLE,
     ArmDrift,
     compare,
     drift_of,
@@ -288,6 +289,7 @@ class _Request:
             statistics_of(own[None], arms), statistics_of(played, arms), wordings(arms, rounds)
         )
         drift = self._drift(rule, noise, own, played)
+        moved = self.drifts[-1] if drift and self.drifts[-1].p_value <= POSSIBLE else None
         if whole and there is None and (longer := longer_in_turn(rule, own, played, arms)) is not None:
             return self._verdict(1 / (1 + SIMULATIONS), longer, (*statistics, *drift), SIMULATIONS)
         if rounds < length:
@@ -330,8 +332,9 @@ class _Request:
         statistics = (decided.switches, *statistics)
         if decided.number < length:
             notes.append(f"The first {decided.number:,} decisions were predicted one by one.")
-        reason = _furthest(statistics) if test == "simulations" else decided.reason()
-        return self._verdict(value, _said(value, reason, notes), (*statistics, *drift), SIMULATIONS, decided.instead())
+        reason = _furthest(statistics) if test == "simulations" else decided.reason(moved)
+        instead = decided.instead(moved)
+        return self._verdict(value, _said(value, reason, notes), (*statistics, *drift), SIMULATIONS, instead)
 
     def _verdict(
         self, value: float, reason: str | None, statistics: tuple[Statistic, ...], simulations: int = 0,
@@ -417,7 +420,12 @@ class _Request:
         every = {**known, **random_choices(decisions)}
         weights = weights_of(rule, rivals)
         tested, length = residuals(decisions, (first, second), every), int(self.log.lengths[0])
-        return _Decided(decisions, (first, second), every, weights, tested, self._decided(), length, self.seed)
+        drifting = {
+            each.name: (self.log.arms[each.drift[0]], each.drift[1]) for each in rivals if each.drift is not None
+        }
+        return _Decided(
+            decisions, (first, second), every, weights, tested, self._decided(), length, self.seed, drifting
+        )
 
     def _obstacle_to_odds(self, rule: RandomisedRule | IndexRule, late: bool) -> str | None:
         """Return why a rule is not compared with others by the probability of the log; None where it is."""
@@ -511,6 +519,7 @@ class _Decided:
     number: int  # of rounds that were predicted
     length: int  # of the log
     seed: int
+    drifting: Mapping[str, tuple[str, float]]  # of the others those with an arm that drifts, and by how much
 
     @cached_property
     def p_value(self) -> float:
@@ -540,9 +549,9 @@ class _Decided:
             math.erfc(off * math.sqrt(0.5)), off, wording,
         )  # fmt: skip
 
-    def reason(self) -> str:
+    def reason(self, moved: ArmDrift | None = None) -> str:
         """Say what looks different."""
-        scores, better = self.tested.scores, self.instead()
+        scores, better = self.tested.scores, self.instead(moved)
         name = self.tested.names[int(scores.argmax())] if scores.size else ""
         parts = [self.switches.sentence] if self.switches.outside else []
         if better and better[0] == RANDOM:
@@ -556,10 +565,15 @@ class _Decided:
             parts.append(f"The log stays with an arm {kind} often than this rule would{later}.")
         return " ".join(parts or ["It changes arms at other moments than this rule would."])
 
-    def instead(self) -> tuple[str, ...]:
-        """Return the rivals that make the record more probable than the rule does, the most probable first."""
+    def instead(self, moved: ArmDrift | None = None) -> tuple[str, ...]:
+        """Return the rivals that make the record more probable than the rule does, the most probable first.
+
+        A drift that contradicts what the log shows of drift, if it does, is left out: it may stand for something else
+        in the rounds that are predicted.
+        """
         own = max(each.log_evidence for each in self.own)
-        values = {name: other.log_evidence for name, other in self.others.items()}
+        odd = {name for name, (arm, change) in self.drifting.items() if moved and not moved.agrees(arm, change)}
+        values = {name: other.log_evidence for name, other in self.others.items() if name not in odd}
         best = max([own, *values.values()])
         near = sorted((-value, name) for name, value in values.items() if value > max(own, best - NEARLY_AS_PROBABLE))
         return tuple(dict.fromkeys(RANDOM if name.startswith(RANDOM) else name for _, name in near))

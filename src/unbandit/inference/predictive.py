@@ -34,6 +34,7 @@ from unbandit.kernels.formula import meaning
 MOST_RANKS = 5  # with more arms than this, not all ranks are compared
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the record, at which pulls are compared
 ALARM = 0.005  # at this probability or a smaller one an arm has drifted
+POSSIBLE = 0.05  # the same where the rule does not fit, and drift is a possible cause
 DRIFT = "drift"  # the statistic of a check
 EIGHTHS = np.arange(1, 8) / 8  # of a log: the moments that are compared with its end
 MOST_ARMS = 100  # in which drift is looked for
@@ -225,6 +226,20 @@ class ArmDrift(NamedTuple):
     def drifted(self) -> bool:
         """Return whether the gap moved by more than chance makes it."""
         return self.p_value <= ALARM
+
+    def agrees(self, arm: str, change: float) -> bool:
+        """Return whether an arm that rises or falls by so much may be what was seen.
+
+        Examples
+        --------
+        >>> found = ArmDrift("1", "A", "B", "A", 3_000, 0.35, 0.1, "at least", "about", 5.0, 0.0025)
+        >>> found.agrees("A", -0.2), found.agrees("A", 0.2), found.agrees("B", 0.2)
+        (True, False, False)
+        """
+        fell = self.at_end < self.at_moment  # the gap of `shown_by` to the best
+        if arm not in ((self.arm,) if self.decided else (self.shown_by, self.best)):
+            return False
+        return (change < 0) == (fell if arm == self.best else not fell)
 
     @property
     def said(self) -> str:
