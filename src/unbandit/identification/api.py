@@ -310,7 +310,7 @@ def _decided(
     sigma_given = not any(each.code == "sigma-assumed" for each in warnings)
     for notice in opening_alone(request, ordered, sigma_given=sigma_given) if verdict != "none fits" else ():
         (warnings if notice.code == "opening-decides" else notes).append(notice)
-    notes = [*notes, *_conventions(ordered), *_imprecise(decision)]
+    notes = [*notes, *_conventions(ordered), *_imprecise(decision, contenders)]
     notes += _collapsed(ordered) + _as_normal(ordered)
     notes += [notice for at in left for notice in _twins(request, contenders[at])]
     notes += imprecise_values(mixed)
@@ -386,11 +386,14 @@ def _surprises(log: ActionLog, by_demonstration: Sequence[NDArray[np.float64]]) 
     return sorted(rows, key=lambda row: row.log_probability)[:SURPRISES]
 
 
-def _imprecise(decision: Decision) -> list[Notice]:
-    """Note why rules are left: the log has a single number, or more particles may change the verdict."""
+def _imprecise(decision: Decision, contenders: Mapping[int, Contender]) -> list[Notice]:
+    """Note why rules are left: the log has a single number, or more particles may change the verdict.
+
+    They change nothing where a rule is compared as if rewards were normal (`_as_normal`).
+    """
     if decision.alike:
         return [Notice("one-number", ONE_NUMBER)]
-    if decision.clear or decision.at_best < SURE:
+    if decision.clear or decision.at_best < SURE or any(contenders[at].normal for at in decision.contenders):
         return []
     text = f"The Monte-Carlo error decides here: more {option('particles')} may distinguish the rules."
     return [Notice("more-particles", text)]
@@ -431,14 +434,24 @@ def _as_normal(contenders: Sequence[Contender]) -> list[Notice]:
     if not found:
         return []
     names = joined([each.name for each in found], "and")
-    axes = joined(list(dict.fromkeys(each.axis or "" for each in found)), "or")
-    example = option("candidates", f"{found[0].name}:{found[0].axis}=...")
+    varied = [_varied(each) for each in found]
+    axes = joined(list(dict.fromkeys(name for names in varied for name in names)) or ["its parameters"], "or")
+    example = option("candidates", f"{found[0].guesses[0].rule.name}:{(varied[0] or ['...'])[0]}=...")
     text = (
         f"No rewards of 0 and 1 explain the log under {names} with the values of {axes} that were tried. Such rewards "
     )
     text += "show these numbers to many digits, so the log may still be theirs: they are compared as if rewards were "
     text += f"normal, with a standard deviation of {ROUGHLY.sigma}. If you know the number, give it, as in {example}."
     return [Notice("as-normal", text)]
+
+
+def _varied(candidate: Contender) -> list[str]:
+    """Return the parameter with a line of values, or those by which somebody's own guesses differ."""
+    if candidate.axis is not None:
+        return [candidate.axis]
+    first, kinds = candidate.guesses[0].rule, {type(guess.rule) for guess in candidate.guesses}
+    names = type(first).model_fields if len(kinds) == 1 else ()
+    return [name for name in names if any(getattr(g.rule, name) != getattr(first, name) for g in candidate.guesses)]
 
 
 def _collapsed(contenders: Sequence[Contender]) -> list[Notice]:

@@ -280,7 +280,7 @@ def _as_if_normal(
     asked = [
         key
         for key in index
-        if candidates[key[0]].axis is not None and key[1] not in candidates[key[0]].conventions
+        if _has_choice(candidates[key[0]]) and key[1] not in candidates[key[0]].conventions
         if predicts(_rule(candidates, key), ROUGHLY, limits)
     ]
     found |= _heat(normal, candidates, asked, AS_IF_NORMAL, {}, lambda share: None)
@@ -297,6 +297,11 @@ def _as_if_normal(
             reason = "no rewards of 0 and 1 explain the log, decision for decision."
             found = {**dict.fromkeys(own, LogEvidence.impossible(reason)), **found}
     return {key: replace(each, normal=each.value > -math.inf) for key, each in found.items()}
+
+
+def _has_choice(candidate: Candidate) -> bool:
+    """Return whether a candidate was given with several sets of parameters: a single one is believed."""
+    return len(candidate.guesses) - len(candidate.conventions) > 1
 
 
 def _rule(candidates: Sequence[Candidate], key: GuessKey) -> Demonstrator:

@@ -734,6 +734,17 @@ def test_rewards_of_0_and_1_that_no_number_tried_explains_do_not_rule_an_index_r
     assert wrong.verdict == "none fits"  # a number that is given is believed
 
 
+def test_several_numbers_of_ones_own_are_compared_as_a_line_of_them_is_and_one_is_believed():
+    log = ub.UCB1(exploration=1.37).demonstrate(ub.Instance([0.6, 0.4], ub.Bernoulli()), 500, seed=3)
+    own = {"mine": ["ucb1:exploration=1.0", "ucb1:exploration=3.0"], "ts": ["thompson:noise=bernoulli"]}
+    found = ub.identify(log, own, bernoulli=True)
+    assert (found.verdict, found.left[0]) == ("cannot tell", "mine")
+    notes = {each.code: each.text for each in found.notes}
+    assert "under mine with the values of exploration that were tried" in notes["as-normal"]
+    assert "ucb1:exploration=..." in notes["as-normal"]
+    assert "more-particles" not in notes
+
+
 def test_an_index_rule_that_explains_every_reward_of_0_and_1_is_named():
     log = ub.UCB1().demonstrate(ub.Instance([0.8, 0.5, 0.4], ub.Bernoulli()), 500, seed=3)
     found = ub.identify(log, "ucb1,lilucb,moss,learning-softmax", bernoulli=True)
