@@ -36,9 +36,20 @@ ARMS, HORIZONS = (2, 4, 10), (500, 2_000, 5_000)
 RUNS = 300  # of every cell
 
 FAMILIES = (
-    "ucb", "ucb1", "klucb", "moss", "lilucb", "sae", "thompson", "epsilon-greedy", "softmax", "exp3", "uniform"
+    "ucb", "ucb1", "klucb", "moss", "lilucb", "sae", "thompson", "epsilon-greedy", "softmax", "learning-softmax",
+    "exp3", "uniform",
 )  # fmt: skip
 """The rules that play records whose rule is to be found, each with parameters that nobody is told."""
+
+DRAWN: Mapping[str, Mapping[str, tuple[float, float]]] = {"learning-softmax": {"rate": (0.05, 0.9)}}
+"""Ends between which a rule's parameters are drawn there, if these are not those of its grid."""
+
+USUAL = (
+    "ucb:alpha=0.25", "ucb1", f"klucb:noise=gaussian,sigma={SIGMA}", "moss", "lilucb", "sae:alpha=0.25",
+    f"thompson:deviation=1,sigma={SIGMA}", "epsilon-greedy:epsilon=0.1", "softmax:temperature=0.1",
+    "learning-softmax", "exp3", "uniform",
+)  # fmt: skip
+"""The same rules with the parameters of their papers, or the default ones: nobody is told these either."""
 
 FOREIGN: tuple[tuple[str, str, bool], ...] = (
     ("random ties", "ucb1:ties=random", True),
@@ -49,6 +60,7 @@ FOREIGN: tuple[tuple[str, str, bool], ...] = (
 
 FAMILY_CANDIDATES: tuple[str, ...] | None = None  # among which it is to be found; None for all that `identify` proposes
 FAMILY_CELLS, FAMILY_RUNS = ((2, 1_500), (5, 1_500)), 40  # arms and horizons, and records of each
+USUAL_RUNS = 20  # of each with usual parameters
 
 USUAL_CELL = (4, 2_000)  # arms and horizon of what is measured in one cell only
 

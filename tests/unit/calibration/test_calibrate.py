@@ -37,6 +37,7 @@ def few_rounds(monkeypatch):
     monkeypatch.setattr(settings, "USUAL_CELL", (2, 40))
     monkeypatch.setattr(settings, "FAMILIES", ("ucb", "uniform"))
     monkeypatch.setattr(settings, "FAMILY_CELLS", ((2, 40),))
+    monkeypatch.setattr(settings, "USUAL", ())
     monkeypatch.setattr(settings, "FAMILY_CANDIDATES", ("ucb:alpha=0.25", "uniform"))
     monkeypatch.setattr(closed_forms, "CELLS", dict.fromkeys(closed_forms.CELLS, ((2, 60, 500),)))
     monkeypatch.setattr(closed_forms, "paper_cells", lambda name: [replace(next(PAPER_CELLS(name)), horizon=80)])

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from unbandit import UCB
-from unbandit.calibration.identify import CANNOT_TELL, RIGHT, WRONG, Identify, identify_metrics
+from unbandit.calibration.identify import CANNOT_TELL, RIGHT, WRONG, Identify, UsualSetting, identify_metrics
 from unbandit.calibration.measure import MET, OPEN, judge
 from unbandit.calibration.posterior import Sampler, posterior_metrics
 from unbandit.calibration.settings import TrialSetting
@@ -179,3 +179,12 @@ def test_what_records_were_taken_for():
     assert found.reachable.value == pytest.approx(0.8)
     scores = {each.key: each.scores for each in Identify().criteria([found])}
     assert scores["identify, reachable"][0].text.startswith("80.0 ±")
+    assert [each.row for each in scores["identify, reachable"]] == ["ucb", "all together"]
+    (most,) = scores["identify, at most"]  # all of probability 1, and 5 of the others: 0.4 of each may be wrong
+    assert most.measured.value == pytest.approx(0.5 + 5 * 0.6 / 100)
+    assert len(found.largest) == 100
+    older = replace(found, largest=None)  # a line of the record that does not have them
+    assert "identify, at most" not in {each.key for each in Identify().criteria([found, older])}
+    usual = replace(found, setting=UsualSetting(**vars(SETTING)))
+    keys = {each.key for each in Identify().criteria([found, usual])}
+    assert {"identify, right", "identify, usual, right", "identify, usual, at most"} <= keys

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unbandit import KLUCB, SAE, UCB, Bernoulli, InferenceError, ParameterError, ResumeError, Tape
+from unbandit import KLUCB, SAE, UCB, Bernoulli, Gaussian, InferenceError, ParameterError, ResumeError, Tape
 from unbandit.calibration import posterior
 from unbandit.calibration.identify import (
     CANNOT_TELL,
@@ -18,6 +18,7 @@ from unbandit.calibration.identify import (
     WRONG,
     ForeignSetting,
     Identify,
+    IdentifyTrials,
     drawn_rule,
     reordered,
     row_of,
@@ -241,8 +242,24 @@ def test_a_rule_as_other_programs_play_it_opens_arms_in_an_order_of_its_own_and_
         assert renamed.sums[name] == plain.sums[arm]
 
 
+def test_usual_parameters_are_played_as_they_are_and_other_ones_are_drawn(monkeypatch):
+    every = dict(Identify().trials(Sizes(runs=2)))
+    usual = {name: work for name, work in every.items() if name.endswith("on usual parameters")}
+    assert {name.partition(" ")[0] for name in usual} == {name for name in every if " on " not in name}
+    work = usual["learning-softmax on usual parameters"]
+    assert work.cells[0].seed(1) != every["learning-softmax"].cells[0].seed(1)
+    monkeypatch.setattr(IdentifyTrials, "one", lambda self, trial: {"played": [str(trial.setting.rule)]})
+    monkeypatch.setattr(IdentifyTrials, "columns", {"played": pl.String})
+    few = replace(work, cells=[replace(work.cells[0], horizon=40)])
+    assert set(few.rows(few.tasks[0])["played"]) == {str(work.cells[0].rule)}
+    drawn = [drawn_rule(work.cells[0].rule, Gaussian(0.5), np.random.default_rng(each)).rate for each in range(50)]
+    assert 0.05 <= min(drawn) < 0.07
+    assert 0.6 < max(drawn) <= 0.9
+
+
 def test_logs_of_other_programs_are_measured_with_the_rules():
-    named = {name: work for name, work in Identify().trials(Sizes(runs=2)) if " on " in name}
+    every = Identify().trials(Sizes(runs=2))
+    named = {name: work for name, work in every if " on " in name and not name.endswith("usual parameters")}
     assert set(named) == {
         "ucb1 on random ties", "ucb1 on random opening", "epsilon-greedy on first arm at random"
     }  # fmt: skip
