@@ -66,7 +66,7 @@ def test_from_the_first_page_to_an_answer_with_the_keyboard_alone(opened, log):
 def test_the_whole_way_without_javascript(opened, log):
     page = opened(java_script_enabled=False)
     page.set_input_files("#file", files=[{"name": "log.csv", "mimeType": "text/csv", "buffer": log}])
-    page.click("text=Look at it")
+    page.click("text=Continue")
     page.check("#rule-ucb")
     page.select_option("#field-ucb-preset", "usual")
     page.fill("#field-ucb-alpha", "2")
@@ -79,7 +79,7 @@ def test_the_whole_way_without_javascript(opened, log):
     with page.expect_download() as waiting:
         page.click(f"{ANSWERED} a >> nth=0")
     assert waiting.value.path().stat().st_size > 0
-    page.click("text=Forget this answer now")
+    page.click("text=Delete this answer")
     page.wait_for_selector("#file")
 
 

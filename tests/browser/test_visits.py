@@ -47,7 +47,7 @@ def test_a_file_is_brought_looked_at_answered_and_taken_home(opened, log):
     assert sorted(pl.read_parquet(io.BytesIO(taken["parquet"]))["arm"]) == arms
     assert "ucb" in json.dumps(json.loads(taken["json"]))
     assert taken["html"].lower().startswith(b"<!doctype html>")
-    page.click("text=Forget this answer now")
+    page.click("text=Delete this answer")
     page.wait_for_selector("#file")
 
 
@@ -229,7 +229,7 @@ def test_a_file_too_large_is_told_before_it_is_sent(opened, tmp_path):
     page = opened()
     page.set_input_files("#file", large)
     assert "65 MB" in page.inner_text("#file-said")
-    page.click("text=Look at it")
+    page.click("text=Continue")
     assert page.url.endswith("/")
     page.set_input_files("#file", files=[{"name": "small.csv", "mimeType": "text/csv", "buffer": b"arm\nA\n"}])
     assert page.inner_text("#file-said") == "small.csv, 6 bytes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -332,6 +333,18 @@ def test_a_rule_of_another_package_has_a_page_that_is_escaped() -> None:
     assert ">>>" not in page.words
 
 
+def test_a_log_of_persons_is_read_as_one_of_learners_unless_something_else_was_chosen() -> None:
+    def checked(seen: Preview, form: Mapping[str, str]) -> set[str | None]:
+        return {field["id"] for field in Reader(pages.preview(seen, form, {})).named("input") if "checked" in field}
+
+    people = replace(LOG, roles=(("demonstration", "subject_id"), ("arm", "choice")), binary=True)
+    assert {"rule-learning-softmax", "field-population", "field-bernoulli"} <= checked(people, {})
+    assert "rule-unknown" in checked(replace(LOG, roles=(("arm", "choice"),)), {})
+    chosen = checked(people, {"rule": "any"})
+    assert "rule-any" in chosen
+    assert not {"field-population", "field-bernoulli"} & chosen
+
+
 def test_errors_stand_at_their_fields_and_in_a_list_that_leads_to_them() -> None:
     page = Reader(pages.preview(LOG, {"rule": "ucb", "ucb.alpha": "2"}, {"ucb.alpha": "Too large."}))
     (alpha,) = [field for field in page.named("input") if field.get("name") == "ucb.alpha"]
@@ -458,6 +471,19 @@ def test_waiting_says_where_the_work_stands() -> None:
     assert "Waiting for 2 other pieces of work" in queue.words
     assert "value" not in queue.named("progress")[0]
     assert {"method": "post", "action": "/jobs/id/cancel"} in queue.named("form")
+
+
+def test_the_browser_s_own_way_back_is_named_only_where_there_is_no_button() -> None:
+    for name in ("failure", "answer"):
+        text = PAGES[name]()
+        (said,) = re.findall("<noscript>.*?</noscript>", text.partition("<main")[2])
+        assert "go back in your browser" in said
+        assert "go back" not in text.replace(said, "")
+
+
+def test_the_page_names_a_number_of_a_rule_by_its_field() -> None:
+    assert forms.page_option("rule", "learning-softmax:rate=VALUE,temperature=fit").startswith("a number in the field ")
+    assert forms.page_option("method", "posterior") == '"Method" set to "posterior"'
 
 
 def test_an_answer_offers_its_files() -> None:

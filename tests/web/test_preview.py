@@ -110,6 +110,15 @@ def test_a_log_is_understood():
     assert seen.arms[0][1] == 33
 
 
+@pytest.mark.parametrize(("rewards", "binary"), [("01", True), ("0.0 1.0", True), ("02", False)])
+def test_rewards_of_0_and_1_are_seen(rewards, binary):
+    cells = rewards.split() if " " in rewards else list(rewards)
+    seen = looked(b"choice,reward\n" + b"".join(f"{'AB'[at % 2]},{cells[at % 2]}\n".encode() for at in range(8)))
+    assert seen.problem is None
+    assert seen.binary is binary
+    assert not looked(b"choice\nA\nB\nA\n").binary
+
+
 def test_what_was_looked_at_can_be_read_again_from_what_the_page_carries():
     data = b"arm\nA\nB\nA\n"
     seen = looked(data)

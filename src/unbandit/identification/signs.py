@@ -63,8 +63,8 @@ def signs(log: ActionLog, there: Availability | None = None) -> list[Notice]:
     first = next((at for at, run in enumerate(runs) if np.unique(run[:arms]).size < min(arms, run.size)), None)
     if first is not None and there is None:
         text = (
-            f"The first {counted(arms, 'round')} do not pull every arm once, as most rules do. {BEGINNING} `estimate` "
-            "takes both. Rounds that are numbered show which of them are missing."
+            f"The first {counted(arms, 'round')} do not pull every arm once, as most rules of software do. People and "
+            f"other learners by trial and error need not. {BEGINNING} Both are for an estimate under one rule."
         )
         where = log.demonstrations[first] if len(log) > 1 else None
         found.append(Notice("shows-no-opening", text, demonstration=where))

@@ -68,12 +68,12 @@ SCHEMA = "unbandit.check/1"
 
 LOOKS_RANDOM = (
     "Arms follow each other as if they were chosen at random. Rules that do so, such as epsilon-greedy and Thompson "
-    "sampling, are not tried here: identify weighs them too, and takes longer."
+    "sampling, are not tried here."
 )
 
 NONE_FITS = (
     "Rules that choose at random, such as epsilon-greedy, Thompson sampling and learners with a softmax, are not tried "
-    "here: identify weighs them too, and takes longer."
+    "here."
 )
 
 ONLY_SIMULATED = (

@@ -36,6 +36,12 @@ from unbandit.web.fields import ON, Field, FieldErrors, collect, field_of, ident
 NO_COLUMN, UNKNOWN_RULE, ANY_RULE, USUAL = "(none)", "unknown", "any", "usual"
 """Values of fields: no column plays a role; the rule is to be found; a first look at all rules; the usual numbers."""
 
+PEOPLES_RULE, PERSONS = (
+    "learning-softmax",
+    frozenset({"subject", "subj", "sub", "participant", "person", "player", "patient", "child"}),
+)
+"""The rule that a log of persons is read by if nothing else is chosen, and what their column is called."""
+
 RARELY_CHANGED = frozenset(
     {"ties", "clock", "opening"}
 )  # parameters that are rarely changed, besides those that a rule leaves unwritten
@@ -83,6 +89,12 @@ def page_option(name: str, value: Any = None) -> str:
         return f'that sheet in the field "{SHEET.label}"'
     if name == "rule" and isinstance(value, str) and value.endswith((":fit", ",fit")):
         return '"fit" in the fields of the rule'
+    if name == "rule" and isinstance(value, str) and "=VALUE" in value:
+        kind, _, numbers = value.partition(":")
+        key = next(each for each in numbers.split(",") if each.endswith("=VALUE")).removesuffix("=VALUE")
+        field = rules()[kind].model_fields.get(key) if kind in rules() else None
+        label = field_of(key, key, field) if field is not None else None
+        return f'a number in the field "{key if label is None else label.label}" of the rule'
     labels = {field.name: field.label for field in (*KNOWN, POOL, PEOPLE, SAME_ARMS, *MORE)}
     labels |= {
         "features": FEATURES.label, "arms": ARMS.label, "duplicates": DUPLICATES.label, "blank": BLANK.label,
@@ -90,6 +102,8 @@ def page_option(name: str, value: Any = None) -> str:
     }  # fmt: skip
     if name not in labels:
         return f"{shell_option(name, value)} on the command line"
+    if name == "method" and isinstance(value, str):
+        return f'"{labels[name]}" set to "{value}"'
     return _in_field(labels[name], value if isinstance(value, str) else None)
 
 
@@ -100,6 +114,19 @@ def _in_field(label: str, value: str | None) -> str:
 
 
 # The log: its columns, and what is known besides
+
+
+def suggested(roles: Mapping[str, str], *, binary: bool) -> dict[str, str]:
+    """Return what a form says before anybody filled it: a log of persons is of learners, another of any rule.
+
+    >>> suggested({"arm": "choice", "demonstration": "Subject"}, binary=True)
+    {'rule': 'learning-softmax', 'population': 'on', 'bernoulli': 'on'}
+    >>> suggested({"arm": "choice", "demonstration": "run"}, binary=False)
+    {'rule': 'unknown'}
+    """
+    column = re.sub(r"[^a-z]|(id|s)$", "", roles.get("demonstration", "").lower())
+    form = {"rule": PEOPLES_RULE, PEOPLE.name: "on"} if column in PERSONS else {"rule": UNKNOWN_RULE}
+    return form | ({"bernoulli": "on"} if binary else {})
 
 
 def read_options(form: Mapping[str, str]) -> dict[str, Any]:

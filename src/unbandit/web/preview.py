@@ -86,6 +86,7 @@ class Preview:
     example: str = ""
     contexts: bool = False  # whether a learner chose by features
     sheets: tuple[str, ...] = ()  # of a spreadsheet that has several
+    binary: bool = False  # whether every reward in it is 0 or 1
     wrong: str = ""  # the name of the field that the problem is about, where it is one
 
 
@@ -281,11 +282,18 @@ def _with_log(seen: Preview, log: ActionLog | PartialLog | ThinnedLog) -> Previe
     except LogError as error:  # nothing else can be said of what came before its first row, and the form may
         reading = (Notice("begins-late", f"{error.text} {error.remedy}"),)
     rows = log if isinstance(log, ActionLog) else log.rows
+    seen = replace(seen, binary=_all_binary(rows))
     missing = f" of {int(log.lengths.sum()):,}" if isinstance(log, ThinnedLog) else ""
     total = f"{int(rows.lengths.sum()):,}{missing} " + ("rounds" if log.ordered else "pulls without their order")
     parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""
     summary = f"{total}{parts}, {len(log.arms):,} arms"
     return _with_pulls(replace(seen, summary=summary), log.arms, rows.pulls.sum(axis=0), reading)
+
+
+def _all_binary(log: ActionLog) -> bool:
+    """Return whether a log holds rewards, all of which are 0 or 1."""
+    known = np.empty(0) if log.rewards is None else log.rewards[np.isfinite(log.rewards)]
+    return known.size > 0 and bool(np.isin(known, (0.0, 1.0)).all())
 
 
 def _with_pulls(

@@ -94,7 +94,7 @@ def problem_of(error: BaseException) -> Problem:
         return NO_MEMORY
     if not isinstance(error, UnbanditError):
         return BROKEN
-    answer = "This is an answer too: no tool can read from a log what it does not hold."
+    answer = "The log does not contain this information."
     title, status = next(((title, code) for kind, title, code in _TITLES if isinstance(error, kind)), ("Refused", 400))
     problem = Problem(title, page_text(error), answer if isinstance(error, NotIdentifiable) else "", status)
     if not isinstance(error, ParameterError) or error.owner is not None or error.parameter is None:
