@@ -253,7 +253,7 @@ class MissingExtra(UnbanditError, ImportError):
     """An optional dependency is missing; the message names the pip command that installs it."""
 
     def __init__(self, purpose: str, extra: str = "") -> None:
-        needed = f'{purpose} needs an optional part of unbandit. Install it with: pip install "unbandit[{extra}]"'
+        needed = f"{purpose} needs an optional part of unbandit. In its checkout, run: pip install '.[{extra}]'"
         super().__init__(needed if extra else purpose)
 
 

@@ -267,7 +267,7 @@ def fitted_notice(fitted: Sequence[FittedNumber], level: float, demonstrations: 
     ends = "" if all(each.is_certain for each in fitted) else f", with {level * 100:g}% intervals"
     text = f"{how}: {numbers}{ends}." + (" Every interval of the answer allows for it." if ends else "")
     if demonstrations > 1:
-        text += " All demonstrations are taken to share it; `population` lets it differ."
+        text += " All demonstrations are assumed to share it; `population` lets it differ."
     return Notice("fitted", " ".join(filter(None, (text, *(each.note for each in fitted)))))
 
 

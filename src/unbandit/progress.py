@@ -36,9 +36,12 @@ LINE_SECONDS = 10.0  # between two lines, where there is no terminal
 SECONDS_UNSAID = 2.0  # of a stage, before the time that it has taken is shown
 HOUR = 3_600.0
 
+CHECKING = "Checking "  # a stage that names the rule
+CHECK = "Checking the rule"  # the same stage, entered where nobody knows which of several rules it is
+
 COMPILING = " (compiling; usually only once)"  # after a stage, while that takes most of the time
 
-SWITCH = "UNBANDIT_PROGRESS"  # the environment variable that asks for progress without a terminal (on), or none (off)
+SWITCH = "UNBANDIT_PROGRESS"  # the environment variable: `off` for no progress; `on` for a line per stage, too
 
 DONE, STOP = 0, 1  # the numbers in `Work.signals`
 
@@ -225,11 +228,13 @@ class StageLine:
     """One line that says which stage a command is in, and how far; on a terminal it is rewritten in place.
 
     Where there is no terminal, a line is written every ten seconds; where `SWITCH` asks for it, also one per stage.
-    A stage of which nobody knows how far it is shows the time that it has taken, from two seconds on.
+    A stage of which nobody knows how far it is shows the time that it has taken, from two seconds on. No line is
+    written twice in a row.
     """
 
     def __init__(self, console: Console, stage: str, *, is_quiet: bool = False) -> None:
         self._console, self._stage, self._text = console, stage, stage
+        self._rule, self._written = "", ""  # the stage that names the rule; the last line
         self._is_shown = not is_quiet and _asked() is not False
         self._status: Status | None = console.status(stage) if self._is_shown and console.is_terminal else None
         self._begun = self._said = time.monotonic()
@@ -263,16 +268,18 @@ class StageLine:
             text += self._compiling
             if self._status is not None:
                 self._status.update(text)
-            elif now - self._said >= LINE_SECONDS:
+            elif now - self._said >= LINE_SECONDS and text != self._written:
                 self._said = now
-                self._console.print(text, soft_wrap=True)
+                self._write(text)
 
     def update(self, stage: str) -> None:
         """Show the next stage."""
+        self._rule = stage if stage.startswith(CHECKING) else ""
         self.show(stage, None, None)
 
     def show(self, stage: str, share: float | None, left: float | None) -> None:
         """Show how far a stage is."""
+        stage = self._rule if self._rule and stage == CHECK else stage
         is_new = stage != self._stage
         self._text = stage_text(stage, share, left)
         if self._status is not None and (share is not None or is_new):
@@ -280,10 +287,14 @@ class StageLine:
         elif self._is_shown and _asked() and (is_new or not self._first):
             self._first = True
             self._said = time.monotonic()
-            self._console.print(self._text, soft_wrap=True)
+            self._write(self._text)
         if is_new:
             self._begun = time.monotonic()
         self._stage = stage
+
+    def _write(self, text: str) -> None:
+        self._written = text
+        self._console.print(text, soft_wrap=True)
 
 
 def _compiled() -> float:

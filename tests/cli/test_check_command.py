@@ -61,7 +61,7 @@ def test_rules_that_are_left_out_are_named(unbandit, log, monkeypatch):
     left_out = survey.Survey(row, 0.5, (), ("thompson", "uniform"))
     monkeypatch.setattr("unbandit.identification.check", lambda *_, **__: left_out)
     done = unbandit("check", "log.csv", "--sigma", "0.5")
-    assert "Not tried, since they choose at random or reveal no values: thompson, uniform." in done.out
+    assert "Not tried, because they choose at random or reveal no values: thompson, uniform." in done.out
     assert "unbandit identify log.csv" in done.out
     said = json.loads(unbandit("check", "log.csv", "--sigma", "0.5", "--json").out)
     assert (said["threshold"], said["not_tried"]) == (0.01, ["thompson", "uniform"])

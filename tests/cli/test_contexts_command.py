@@ -47,21 +47,24 @@ def test_a_simulated_log_is_estimated(unbandit):
     first = answer["predictions"][0]
     assert first["low"] < first["value"] < first["high"]
     shown = unbandit("estimate", "log.csv", *FEATURES, "--predict", "log.csv")
-    assert "... and 140 more values: all of them with --json or -o FILE.json." in shown.out
+    assert "... and 140 more values; see all of them with --json or -o FILE.json." in shown.out
     assert "95% interval" in shown.out
     assert "degrees; length" in shown.out
     assert "the best offer of its round" in shown.out
     assert "P(best)" not in shown.out
     written = unbandit("estimate", "log.csv", *FEATURES, "-o", "table.csv", "--predict", "log.csv")
     assert (written.out, written.code) == ("", 0)
-    assert "2 coefficients; not the 180 values of the contexts asked for: these with --json or -o FILE" in written.err
+    assert (
+        "2 coefficients, without the 180 values of the requested contexts: for these use --json or -o FILE"
+        in written.err
+    )
     assert pl.read_csv("table.csv").columns == ["feature", "arm", "value", "low", "high", "verdict"]
 
 
 def test_a_long_table_says_how_many_arms_it_leaves_out(unbandit):
     simulated(unbandit, "--arms", "12", rounds=20)
     shown = unbandit("estimate", "log.csv", *FEATURES, "--no-check").out
-    assert "... and 2 more arms: all of them with --json or -o FILE.json." in shown
+    assert "... and 2 more arms; see all of them with --json or -o FILE.json." in shown
     simulated(unbandit, "--arms", "10", rounds=20)
     assert "more arms" not in unbandit("estimate", "log.csv", *FEATURES, "--no-check").out
 
@@ -155,7 +158,7 @@ def test_every_demonstration_is_a_learner_of_its_own(unbandit, refused):
     table.filter(pl.col("demonstration") == 2).drop("demonstration").write_csv("second.csv")
     alone = json.loads(unbandit("estimate", "second.csv", *FEATURES, "--no-check", "--json").out)
     assert [row["value"] for row in alone["coefficients"]] == [row["value"] for row in answer["coefficients"][2:]]
-    assert "2 demonstrations, each a learner of its own" in unbandit(*read).out
+    assert "2 demonstrations, each a separate learner" in unbandit(*read).out
     first = (pl.col("demonstration") == 2) & (pl.col("round") == 1)  # LinUCB takes the longest offer of the first round
     longest = (pl.col("x1") ** 2 + pl.col("x2") ** 2).arg_max().over("demonstration", "round")
     place = pl.int_range(pl.len()).over("demonstration", "round")

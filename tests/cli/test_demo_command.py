@@ -23,7 +23,7 @@ def test_the_story_is_told_and_drawn(unbandit, tmp_path):
     log = ActionLog.read(folder / "log.csv")
     assert (len(log.arms), log.lengths.tolist()) == (20, [5_000])
     held, all_of_them = map(
-        int, re.search(r"(\d+) of (\d+) intervals \(95%\) hold the true lifetime", done.out).groups()
+        int, re.search(r"(\d+) of (\d+) intervals \(95%\) contain the true lifetime", done.out).groups()
     )
     assert all_of_them == 19
     assert held >= 15  # 18 are expected; a binomial of 19 at 95% is below 15 once in 2,000 times
@@ -70,4 +70,4 @@ def test_what_cannot_be_done(unbandit, refused, tmp_path):
     (tmp_path / "file").write_text("")
     done = unbandit("demo", "--folder", "file", "--horizon", "100")
     assert done.code == 3
-    assert "file: could not be made: File exists. Choose another with --folder." in done.err
+    assert "file: could not be created: File exists. Choose another with --folder." in done.err

@@ -168,10 +168,10 @@ def test_a_note_says_which_columns_were_taken_for_what(unbandit):
     rows = "".join(f"{week},{name}\n" for week, name in enumerate(ACTIONS, 1)).encode()
     done = unbandit("estimate", "-", *ASKED, stdin=b"trial,choice\n" + rows)
     assert done.code == 0
-    assert 'note: columns are read by their names: "choice" as arm, "trial" as round. If that is wrong' in done.err
-    assert "--columns round=NAME, or --columns round= for none." in done.err
+    assert 'note: Columns were recognised by name: "choice" as arm, "trial" as round. To change this' in done.err
+    assert "--columns round=NAME (or --columns round= if there is none)." in done.err
     named = unbandit("estimate", "-", *ASKED, "--columns", "arm=choice,round=trial", stdin=b"trial,choice\n" + rows)
-    assert "by their names" not in named.err
+    assert "recognised by name" not in named.err
 
 
 def test_no_label_reaches_the_console_as_a_command(unbandit):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -51,12 +52,20 @@ def test_summaries_fit_their_line(unbandit):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_types_of_python_are_not_shown_and_examples_are_one_line(unbandit, command):
+def test_types_of_python_are_not_shown_and_examples_can_be_copied(unbandit, command):
     text = unbandit(command, "--help").out
     assert not [word for word in ("<str>", "<int>", "<float>", "<list", "{LOG}") if word in text]
     assert re.findall(r"(--[\w-]+) TEXT", text) in ([], ["--title"])
-    (example,) = (line for line in text.splitlines() if "Example:  " in line)
-    assert example.split()[1:3] == ["unbandit", command]
+    (example,) = re.findall(r"Example:  ((?:.*\\\n)*.*)\n", text)
+    assert shlex.split(example.replace("\\\n", " "))[:2] == ["unbandit", command]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("60", 60), ("80", 80), ("300", 102)])
+def test_help_follows_the_width_of_the_terminal(unbandit, monkeypatch, columns, widest):
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = unbandit("posterior", "--help").out.splitlines()
+    assert widest - 20 < max(map(len, lines)) <= widest
 
 
 def test_options_stand_in_groups_the_most_needed_first(unbandit):
@@ -102,6 +111,8 @@ COMPLETED = {
     "--rule ucb:alpha=0.5,s": {"ucb:alpha=0.5,scale=", "ucb:alpha=0.5,sigma="},
     "--rule eg": {"egreedy"},
     "--rule q": {"q-learning"},
+    "--rule ucb1:f": {"ucb1:fit"},
+    "--rule uniform:f": set(),
     "--rule q-learning:r": {"q-learning:rate="},
     "--rule nobody:al": set(),
     "--columns arm=c": {"arm=choice"},
@@ -124,6 +135,14 @@ def test_the_shell_completes_rules_parameters_and_columns(line, tmp_path):
     done = subprocess.run(call, env=known | bash, capture_output=True, text=True)
     assert set(done.stdout.split()) == {re.split("[:=]", each, maxsplit=line.count(":") + line.count("="))[-1]
                                         for each in COMPLETED[line]}  # fmt: skip
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_shown_for_the_shell_that_is_named(unbandit, refused, shell):
+    done = unbandit("--show-completion", shell)
+    assert (done.code, f"complete_{shell}" in done.out) == (0, True)
+    assert unbandit(f"--show-completion={shell}").out == done.out
+    assert "expected one of bash, zsh, fish" in refused(2, "--show-completion", "tcsh")
 
 
 def test_version(unbandit):

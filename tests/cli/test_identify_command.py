@@ -47,7 +47,7 @@ def test_the_answer_for_people(unbandit, log):
         "10^",
         "probability",
         "parameters",
-        "Rounds that surprise sae:alpha=0|0.25 most:",
+        "Most surprising rounds under sae:alpha=0|0.25:",
     ):
         assert part in done.out
     assert "fits, p = " in done.out
@@ -146,10 +146,10 @@ def test_rounds_of_hardly_any_probability_are_shown(unbandit, tmp_path):
 def test_notes_on_the_reading_are_among_the_answers(unbandit):
     data = b"choice\nA\nB\nA\n"
     asked = ["identify", "-", "--candidates", "uniform", "--sigma", "1", "--particles", "150"]
-    assert 'note: columns are read by their names: "choice" as arm.' in unbandit(*asked, stdin=data).err
+    assert 'note: Columns were recognised by name: "choice" as arm.' in unbandit(*asked, stdin=data).err
     assert json.loads(unbandit(*asked, "--json", stdin=data).out)["notes"][0]["code"] == "columns"
     done = unbandit("posterior", "-", "--rule", "thompson:sigma=1", "--sigma", "1", stdin=data)
-    assert 'note: columns are read by their names: "choice" as arm.' in done.err
+    assert 'note: Columns were recognised by name: "choice" as arm.' in done.err
 
 
 def test_every_subject_has_its_values_and_a_shared_reason_is_said_once(unbandit, tmp_path):
@@ -202,8 +202,8 @@ def test_more_notes_of_a_kind_are_counted_and_probabilities_are_written_one_way(
     printer.print_notices([], [Notice("same-rule", "a."), Notice("same-rule", "b.")])
     printer.print_notices([Notice("strained", "c.")] * 3)
     said = capsys.readouterr().err
-    assert "note: a. There is 1 more note of this kind." in said
-    assert "warning: c. There are 2 more warnings of this kind." in said
+    assert "note: a.\n1 similar note is not shown (use --verbose).\n" in said
+    assert "warning: c.\n2 similar warnings are not shown (use --verbose).\n" in said
     sure = SimpleNamespace(arms=("A", "B"), probability_best=np.array([1.0, 0.0]))
     assert best_notice(sure).text == '"A" is the best arm with probability above 0.999.'
 

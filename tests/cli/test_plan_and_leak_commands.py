@@ -67,8 +67,8 @@ def test_rules_that_give_no_values_away(unbandit, refused):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["plan", "--rule", "ucb", "--within", "0.1"], "plan: expected a data set or --means"),
-        (["leak", "--rule", "ucb", "--horizon", "9"], "leak: expected a data set or --means"),
+        (["plan", "--rule", "ucb", "--within", "0.1"], "plan: expected either a data set or --means"),
+        (["leak", "--rule", "ucb", "--horizon", "9"], "leak: expected either a data set or --means"),
         (["plan", "two-armed", "--rule", "ucb", "--within", "-1"], "within: expected a positive number"),
         (["plan", "two-armed", "--rule", "ucbb", "--within", "1"], "expected one of"),
         (["leak", "two-armed", "--rule", "ucb", "--horizon", "0"], "horizon"),
@@ -85,4 +85,4 @@ def test_what_is_asked_wrongly_ends_with_2(refused, arguments, said):
 
 
 def test_a_folder_that_is_not_there_is_refused_before_the_work(refused):
-    assert "its folder is not there" in refused(3, *PLAN, "-o", "missing/plan.png")
+    assert "its folder does not exist" in refused(3, *PLAN, "-o", "missing/plan.png")

@@ -68,7 +68,7 @@ def test_what_the_name_asks_for_is_written(asked, name, tmp_path):
         (["--prior", "normal:deviation=0"], 2, "prior: deviation: expected a positive number"),
         (["--bernoulli"], 2, "Bernoulli rewards have no sigma"),
         (["-o", "answer.xyz"], 2, "--output"),
-        (["-o", "nowhere/draws.nc"], 3, "its folder is not there"),
+        (["-o", "nowhere/draws.nc"], 3, "its folder does not exist"),
         (["--horizon", "50"], 3, "log.csv: the log has 200 rounds, more than the horizon 50"),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_missing_rule_is_answered_with_the_way_on(refused, command):
 
 def test_another_missing_option_is_answered_with_an_example(refused):
     message = refused(2, "simulate", "linear", "--rule", "ucb1")
-    assert message.startswith("unbandit: --horizon: missing. Rounds of each demonstration. Example: unbandit simulate ")
+    assert message.startswith("unbandit: --horizon: missing. Number of rounds of each demonstration. Example: ")
     assert "linucb, lints" in refused(2, "estimate", "log.csv", "--features", "x1")
 
 
@@ -103,7 +103,7 @@ BAD = {
     "blank": (b"\n\n", [], ["empty file"]),
     "header only": (b"round,arm\n", [], ["header only"]),
     "missing column": (lines("a,b", "1,2"), [], ['"a", "b"', "--columns arm=NAME"]),
-    "column not there": (GOOD, ["--columns", "arm=picked"], ['expected a column "picked"', '"round", "arm"']),
+    "column not there": (GOOD, ["--columns", "arm=picked"], ['There is no column "picked"', '"round", "arm"']),
     "duplicate column": (lines("arm,arm", "A,B", "B,A"), [], ['column "arm"', '"arm" twice', "Rename or remove"]),
     "unknown arm": (
         lines("round,choice", "1,A", "2,D"),
@@ -156,7 +156,7 @@ def test_what_is_not_a_file_ends_with_3(refused, tmp_path):
     (tmp_path / "folder").mkdir()
     assert "folder: expected files that end in .parquet" in refused(3, "estimate", "folder", *ASKED)
     message = refused(3, "estimate", "nothing.csv", *ASKED)
-    assert "nothing.csv: expected a file; there is none of this name" in message
+    assert "nothing.csv: file not found" in message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
@@ -189,9 +189,9 @@ def test_what_the_record_cannot_tell_ends_with_4(refused, data, options, said):
 def test_a_folder_that_is_not_there_ends_with_3(refused, tmp_path, name):
     (tmp_path / "log.csv").write_bytes(GOOD)
     message = refused(3, "estimate", "log.csv", *ASKED, "-o", f"missing/{name}")
-    assert f"missing/{name}: could not be written: its folder is not there." in message
+    assert f"missing/{name}: could not be written: its folder does not exist." in message
     message = refused(3, "estimate", "log.csv", *ASKED, "-o", f"log.csv/{name}")
-    assert f"log.csv/{name}: could not be written: its folder is not there." in message
+    assert f"log.csv/{name}: could not be written: its folder does not exist." in message
 
 
 def test_a_target_that_is_a_folder_ends_with_3(refused, tmp_path):
@@ -242,7 +242,7 @@ def test_an_option_given_twice_is_refused_and_the_last_does_not_win(unbandit, tm
     given = {"--columns": "demonstration=subject", "--rule": "ucb", "--sigma": "0.5"}
     options = [each for pair in given.items() for each in pair]
     done = unbandit("estimate", "log.csv", *options, name, given[name])
-    assert (done.code, f"{name}: expected once; got 2 times" in done.err) == (2, True)
+    assert (done.code, f"{name}: expected only once; got it 2 times" in done.err) == (2, True)
 
 
 HOLES = lines("round,arm", *(f"{at},{'AB'[at % 3 == 0]}" for at in range(1, 121) if at % 9 != 4))
@@ -253,7 +253,7 @@ def test_a_table_beside_the_log_is_named_where_it_is_wrong(refused, tmp_path):
     bad_tables = ("--availability", "arm,first\nA,1\n", 2), ("--starting-pulls", "arm,pulls\nA,x\n", 3)
     for name, bad, code in bad_tables:
         message = refused(3, "estimate", "log.csv", *ASKED, name, "missing.csv")
-        assert message.startswith("unbandit: missing.csv: expected a file; there is none")
+        assert message.startswith("unbandit: missing.csv: file not found")
         (tmp_path / "table.csv").write_text(bad)
         message = refused(code, "estimate", "log.csv", *ASKED, name, "table.csv")
         assert "log.csv" not in message

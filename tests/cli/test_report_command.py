@@ -136,7 +136,7 @@ def test_warnings_are_said_in_the_shell_too(unbandit, log):
         (["-o", "report"], "--output: expected a name that ends in .html"),
         (["--pdf", "report.html"], "--pdf: expected a name that ends in .pdf"),
         (["--level", "95"], "level: expected a number between 0 and 1"),
-        (["--rule", "ucbb"], "--rule: expected once; got 2 times"),
+        (["--rule", "ucbb"], "--rule: expected only once; got it 2 times"),
         (["--anchor", "X=1"], "anchor: expected one of"),
         (["--columns", "arm"], "--columns: expected key=value"),
         (["--sensitivities"], "No such option"),
@@ -155,9 +155,9 @@ def test_without_a_browser_nothing_is_begun(refused, log, monkeypatch):
 
 
 def test_what_cannot_be_read_or_written_ends_with_3(refused, log, tmp_path):
-    assert "there is none of this name" in refused(3, "report", "nothing.csv", *ASKED)
-    assert "its folder is not there" in refused(3, "report", "log.csv", *ASKED, "-o", "no/report.html")
-    assert "its folder is not there" in refused(3, "report", "log.csv", *ASKED, "--pdf", "no/report.pdf")
+    assert "file not found" in refused(3, "report", "nothing.csv", *ASKED)
+    assert "its folder does not exist" in refused(3, "report", "log.csv", *ASKED, "-o", "no/report.html")
+    assert "its folder does not exist" in refused(3, "report", "log.csv", *ASKED, "--pdf", "no/report.pdf")
     assert "log.csv: the log has 1,000 rounds" in refused(3, "report", "log.csv", *ASKED, "--horizon", "10")
     assert 'expected a column "mean"' in refused(3, "report", "log.csv", *ASKED, "--truth", "log.csv")
     assert "nowhere.csv" in refused(3, "report", "log.csv", *ASKED, "--truth", "nowhere.csv")

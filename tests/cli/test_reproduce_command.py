@@ -118,7 +118,7 @@ def test_an_interrupted_command_says_that_it_can_go_on(script, tmp_path):
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=600)
     assert (running.returncode, out) == (130, ""), err
-    assert "kept in reproduction: the same command resumes." in err
+    assert "kept in reproduction. Run the same command to resume." in err
     assert "Traceback" not in err
     assert list(parts.rglob("0*.parquet"))
     assert not list(parts.rglob("*.part"))

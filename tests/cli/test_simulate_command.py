@@ -119,8 +119,8 @@ def test_some_arms_of_a_data_set(unbandit, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--rule", "ucb", "--horizon", "9"], "expected a data set or --means"),
-        (["two-armed", "--means", "1,0", *ASKED], "expected a data set or --means"),
+        (["--rule", "ucb", "--horizon", "9"], "expected either a data set or --means"),
+        (["two-armed", "--means", "1,0", *ASKED], "expected either a data set or --means"),
         (["two-armd", *ASKED], 'Did you mean "two-armed"?'),
         (["two-armed", "--rule", "ucb:alpha=1", "--horizon", "9"], "alpha"),
         (["two-armed", "--rule", "sea", "--horizon", "9"], 'Did you mean "sae"?'),

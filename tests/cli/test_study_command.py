@@ -185,7 +185,7 @@ def test_interrupted_it_says_what_is_kept_and_goes_on(begun, unbandit, tmp_path,
     assert (process.returncode, out) == (130, "")
     kept = len(list((tmp_path / "all" / "parts").iterdir()))
     assert 1 <= kept < 48
-    assert err == f"Stopped: {kept} of 48 parts are kept in all. The same command resumes.\n"
+    assert err == f"Stopped: {kept} of 48 parts are kept in all. Run the same command to resume.\n"
     assert unbandit("study", "study.toml", "-o", "all").code == 0
     assert contents(tmp_path / "all") == undisturbed
 

@@ -44,7 +44,7 @@ def test_a_parameter_is_spelled_for_its_audience():
         (ub.InferenceError("no particle explains the log.", round=7), "round 7: no particle explains the log."),
         (
             ub.MissingExtra("the web page", "web"),
-            'the web page needs an optional part of unbandit. Install it with: pip install "unbandit[web]"',
+            "the web page needs an optional part of unbandit. In its checkout, run: pip install '.[web]'",
         ),
     ],
     ids=lambda value: type(value).__name__,
@@ -138,7 +138,7 @@ def test_errors_and_notices_keep_their_options_in_another_process():
     first, *others, last = done.stdout.decode().splitlines()
     assert first == 'got "\\ufdd0["method", "naive"]\\ufdd1"; give --best-mean 1.'
     assert [each.removeprefix("--sigma: ") for each in others] == [f"{first} Use --pool."] * 3
-    assert 'pip install "unbandit[web]"' in last
+    assert "pip install '.[web]'" in last
     back = pickle.loads(pickle.dumps(errors[1]))
     assert (back.args, back.text, back.parameter) == (errors[1].args, text, "sigma")
     assert pickle.loads(sent)[0] == Notice("code", text, arm="A")

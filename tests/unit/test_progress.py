@@ -269,6 +269,28 @@ def test_without_a_terminal_a_line_is_written_now_and_then(monkeypatch):
     assert said[True] == ""
 
 
+def test_a_check_of_many_rules_names_each_and_repeats_no_line(monkeypatch):
+    monkeypatch.setenv(progress.SWITCH, "on")
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+    out = io.StringIO()
+    with progress.StageLine(Console(file=out, width=100), "Reading") as line:
+        line.update("Checking ucb1")
+        line.show(progress.CHECK, 0.5, 20.0)
+        time.sleep(0.3)
+        line.update("Checking sae")
+        line.update("Estimating")
+        line.show(progress.CHECK, None, None)
+    expected = [
+        "Reading",
+        "Checking ucb1",
+        "Checking ucb1: 50%, about 20 s left",
+        "Checking sae",
+        "Estimating",
+        progress.CHECK,
+    ]
+    assert out.getvalue().splitlines() == expected
+
+
 def test_a_line_says_that_kernels_are_compiled(monkeypatch):
     monkeypatch.setenv(progress.SWITCH, "")
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)

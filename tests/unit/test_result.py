@@ -109,7 +109,7 @@ def test_only_the_first_of_many_arms_are_printed(capsys):
     print_estimate(answered(ActionLog.from_counts(pulls)))
     lines = capsys.readouterr().out.splitlines()
     assert sum("arm_" in line for line in lines) == MOST_ARMS
-    assert lines[-1] == "... and 5 more arms: all of them with -o FILE or --json."
+    assert lines[-1] == "... and 5 more arms; see all of them with -o FILE or --json."
 
 
 def test_arms_that_may_be_best_rank_first():

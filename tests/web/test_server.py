@@ -212,5 +212,5 @@ def test_without_its_parts_the_page_names_what_to_install():
     hidden = "import sys; sys.modules['uvicorn'] = None; from unbandit.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", hidden, "serve"], capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert 'pip install "unbandit[web]"' in done.stderr
+    assert "pip install '.[web]'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -18,6 +18,8 @@ EXIT_CODES: dict[type[UnbanditError], int] = {
     errors.ResumeError: 3, errors.ClusterError: 3, errors.NotIdentifiable: 4, errors.InferenceError: 4,
 }  # fmt: skip
 
+WIDEST_HELP = 100  # columns, in a terminal that has so many
+
 
 app = typer.Typer(
     name="unbandit",
@@ -26,7 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST_HELP + 2},
 )
 for command in (
     demo.demo, estimate.estimate, inference.check, report.report, inference.posterior, inference.identify,
@@ -38,7 +40,7 @@ for command in (
 
 @app.callback(invoke_without_command=True)
 def _version(
-    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True),
 ) -> None:
     if version:
         typer.echo(f"unbandit {__version__}")

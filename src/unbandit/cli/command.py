@@ -57,8 +57,8 @@ LARGEST_EXPONENT = 18
 
 LOUDNESS = {"--quiet": -1, "-q": -1, "--verbose": 1, "-v": 1}
 FLAGS = {
-    "quiet": ("-q, --quiet", "Print no progress and no notes; warnings stay."),
-    "verbose": ("-v, --verbose", "Print all notes, also those that matter to few."),
+    "quiet": ("-q, --quiet", "Hide progress and notes; still print warnings."),
+    "verbose": ("-v, --verbose", "Print all notes, including those most readers can skip."),
 }
 """Options that every command has, with their help."""
 
@@ -123,6 +123,11 @@ def identify_line(log: str, known: Mapping[str, Any], command: str = "identify")
 class Commands(TyperGroup):
     """The commands; one that there is not is answered with the one that is probably meant."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse what stands before the command."""
+        completion.shell_asked_for(ctx, args)
+        return list(super().parse_args(ctx, args))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name, and what is left of these."""
         try:
@@ -152,8 +157,8 @@ class GroupedCommand(TyperCommand):
             takes_one = isinstance(parameter, TyperOption) and not (parameter.multiple or parameter.is_flag)
             places = [at for at, name in enumerate(given) if takes_one and name in parameter.opts]
             if len(places) > 1:
-                text = f"expected once; got {len(places)} times."
-                remedy = "Give all of it in one, separated by commas." if parameter.name == "columns" else None
+                text = f"expected only once; got it {len(places)} times."
+                remedy = "Give everything in one option, separated by commas." if parameter.name == "columns" else None
                 raise errors.ParameterError(text, parameter=parameter.name, count=len(places), remedy=remedy)
             whole = _type_name(parameter) == "int"
             for at in places if whole or str(parameter.metavar).startswith("N|") else ():
@@ -220,12 +225,15 @@ class GroupedCommand(TyperCommand):
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """Write the docstring; examples, and what follows a backspace, are lines that can be copied, however long."""
+        """Write the docstring; examples, and what follows a backspace, are lines that can be copied.
+
+        A long example continues on the next line after a backslash, as the shell reads it.
+        """
         for paragraph in (self.help or "").split("\n\n"):
             formatter.write_paragraph()
             lines = paragraph.strip().splitlines()
             if lines and lines[0].startswith("Example:"):
-                formatter.write("".join(f"  {line.strip()}\n" for line in lines))
+                formatter.write("".join(f"  {line}\n" for line in _continued(paragraph, formatter.width - 2)))
             elif lines and lines[0].strip() == "\b":
                 formatter.write("".join(f"  {line.rstrip()}\n" for line in lines[1:]))
             else:
@@ -256,6 +264,21 @@ class GroupedCommand(TyperCommand):
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
+
+
+def _continued(example: str, width: int) -> list[str]:
+    """Break an example before an option, where it is too long for a line.
+
+    >>> _continued("Example:  unbandit simulate linear --rule ucb1 --horizon 2000 -o log.csv", 60)
+    ['Example:  unbandit simulate linear --rule ucb1 \\\\', '            --horizon 2000 -o log.csv']
+    """
+    lines: list[str] = []
+    for part in re.split(r"\s+(?=-)", example.strip()):  # an option with its value
+        if lines and len(lines[-1]) + len(part) + 3 <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"{'':12}{part}" if lines else part)
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
 
 
 def _check_apart(given: Mapping[str, Any]) -> None:

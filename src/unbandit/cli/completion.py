@@ -1,7 +1,7 @@
 """Completion in the shell: rules with their parameters, and the columns of the log at hand.
 
-`unbandit --install-completion` installs it for bash, zsh and fish. Bash splits words at colons and equals signs, so
-what it passes is put together again, and it gets back only what follows the last of them.
+`unbandit --install-completion` installs it for the current shell, or for the one that is named. Bash splits words at
+colons and equals signs, so what it passes is put together again, and it gets back only what follows the last of them.
 """
 
 import io
@@ -9,12 +9,16 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from inspect import signature
+from typing import Any, cast
 
 import typer
+
+from unbandit.errors import ParameterError
 
 VARIABLE = "_UNBANDIT_COMPLETE"
 GLUE = (":", "=")
 ROLES = ("arm", "round", "demonstration", "reward", "pulls")
+SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 METHODS = ("bracket", "switching", "posterior", "counts", "naive", "bootstrap")
 
 
@@ -54,6 +58,22 @@ def joined_words(given: list[str], cursor: int) -> list[str]:
     return words if is_glued or cursor < len(given) else [*words, ""]
 
 
+def shell_asked_for(ctx: typer.Context, args: list[str]) -> None:
+    """Show or install completion for the shell that is named after the option; typer takes the current one."""
+    asked, equals, shell = args[0].partition("=") if args else ("", "", "")
+    if asked not in ("--show-completion", "--install-completion") or not (equals or len(args) > 1):
+        return
+    shell = shell if equals else args[1]
+    if shell.startswith("-"):
+        return
+    if shell not in SHELLS:
+        text = f'expected one of {", ".join(SHELLS)}; got "{shell}".'
+        raise ParameterError(text, parameter=asked.strip("-").replace("-", "_"), value=shell)
+    from typer.completion import install_callback, show_callback
+
+    (show_callback if asked == "--show-completion" else install_callback)(cast(Any, ctx), cast(Any, None), shell)
+
+
 def rules(incomplete: str) -> list[str]:
     """Complete `name:key=value,...`: names, other ones where none matches, then parameters, then values."""
     with suppress(Exception):  # completion never fails: it has nothing to say then
@@ -76,7 +96,9 @@ def rules(incomplete: str) -> list[str]:
             values = [str(fields[key].default).lower(), "fit"]
             return _matching([f"{start}{key}={value}" for value in values if value != "none"], incomplete)
         given = {part.partition("=")[0] for part in before.split(",")}
-        return _matching([f"{start}{each}=" for each in fields if each not in given], incomplete)
+        shown = [f"{each}=" for each in fields if each not in given]
+        shown += ["fit"] if getattr(kind, "fits", ()) and "fit" not in given else []  # whatever is not given
+        return _matching([f"{start}{each}" for each in shown], incomplete)
     return []
 
 

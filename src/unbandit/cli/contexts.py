@@ -31,9 +31,9 @@ CLICKS = "for clicks it is about the root of p (1 - p), such as 0.3 for a click 
 INSTEAD = {
     "bernoulli": f"For rewards of 0 and 1 give {option('sigma')} instead: {CLICKS}.",
     "sensitivity": f"Compare answers with other values of {option('sigma')}, {option('prior')} and the rule's numbers.",
-    "windows": "Leave it out: coefficients are taken to stay the same in all rounds.",
-    "pool": "Leave it out: each demonstration is a learner with coefficients of its own.",
-    "demonstration": "Leave it out: all demonstrations are read, each as a learner of its own.",
+    "windows": "Leave it out: coefficients are assumed to stay the same in all rounds.",
+    "pool": "Leave it out: each demonstration is a separate learner with its own coefficients.",
+    "demonstration": "Leave it out: all demonstrations are read, each as a separate learner.",
     "best_mean": "Leave it out: no mean needs to be known.",
     "anchor": "Leave it out: no mean needs to be known.",
     "means": f"Give coefficients with {option('theta')} instead.",
@@ -60,8 +60,8 @@ def estimate(given: Mapping[str, Any]) -> None:
     written = f"{len(answer.to_frame()):,} coefficients"
     if answer.predictions is not None:
         there = str(output).lower().endswith(".json")
-        values = f"{len(answer.predictions):,} values of the contexts asked for"
-        written += f" and {values}" if there else f"; not the {values}: these with {IN_JSON}"
+        values = f"{len(answer.predictions):,} values of the requested contexts"
+        written += f" and {values}" if there else f", without the {values}: for these use {IN_JSON}"
     as_dict = partial(answer.to_dict, shell_option)
     if printer.deliver(answer, output, given["as_json"], as_dict=as_dict, written=written):
         notices = printer.print_misfit(answer.notices)
@@ -161,7 +161,7 @@ def _print(answer: ContextEstimate) -> None:
 
     out, found = printer.console(), answer.posterior
     rounds = sum(each.rounds for each in answer.posteriors.values())
-    learners = f", {len(answer.posteriors):,} demonstrations, each a learner of its own" if answer.several else ""
+    learners = f", {len(answer.posteriors):,} demonstrations, each a separate learner" if answer.several else ""
     out.print(
         f"{short_numbers(found.rule)}, {counted(rounds, 'round')}{learners}, {found.level * 100:g}% intervals",
         style="bold",
@@ -172,13 +172,13 @@ def _print(answer: ContextEstimate) -> None:
             out.print(printable(f"demonstration {name}"), style="bold")
         _print_learner(out, each, answer.offers[name], answer.best[name])
     if (left := len(answer.posteriors) - len(shown)) > 0:
-        out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
+        out.print(f"... and {left:,} more demonstrations; see all of them with -o FILE or --json.")
     if answer.predictions is not None:
         frame = answer.predictions
         texts = {"arm", "demonstration"}
         heads = [(name, printer.TEXT if name in texts else printer.NUMBER) for name in frame.columns]
         cells = [[_number(cell) if isinstance(cell, float) else str(cell) for cell in row] for row in frame.rows()]
-        out.print("Values of the contexts asked for", style="bold")
+        out.print("Values of the requested contexts", style="bold")
         out.print(printer.new_table(heads, cells[: printer.MOST_LINES]))
         printer.say_left_out(out, len(cells), "values", where=IN_JSON)
 

@@ -11,13 +11,13 @@ from unbandit.errors import OutputError, option, phrase, shell_option
 
 
 def demo(
-    folder: str = Option("demo", "--folder", help="Where the report, the pictures and the log go."),
+    folder: str = Option("demo", "--folder", help="Folder for the report, the pictures and the log."),
     seed: int = Option(7, "--seed", help="Seed of the simulated experiment."),
-    horizon: int = Option(5_000, "--horizon", help="How many tests the experiment makes."),
+    horizon: int = Option(5_000, "--horizon", help="Number of tests in the experiment."),
 ) -> None:
-    """Simulate, hide the rewards, estimate, and compare.
+    """Run an example, and compare the answer with the truth.
 
-    A UCB experiment looks for the best of 20 charging protocols; all that is kept is which protocol was tested when.
+    A UCB experiment searches for the best of 20 charging protocols. All that is kept is which protocol was tested when.
 
     Example:  unbandit demo
     """
@@ -38,19 +38,19 @@ def demo(
 
     out = printer.console()
     out.print(
-        f"A UCB experiment tested 20 charging protocols {horizon:,} times, looking for the longest battery life.\n"
+        f"A UCB experiment tested 20 charging protocols {horizon:,} times, searching for the longest battery life.\n"
         f"Its rewards are hidden. All we see is which protocol was tested when:"
     )
     shown = [instance.arms[code] for code in log.demonstration(0)[:6]]
     out.print("  " + ", ".join(shown) + ", ...\n")
-    out.print("From that alone, every protocol's lifetime in cycles, beside the truth that was hidden:")
+    out.print("From that alone, every protocol's lifetime in cycles, next to the hidden truth:")
     table = printer.estimate_table(
         answer, "1", truth=truth, unit=LONGEST_LIFETIME, value="lifetime", digits=0, narrow=True
     )
     out.print(table)
     rows = [row for row in answer if row.mean_low is not None and row.mean_high is not None]
     held = sum(row.mean_low <= truth[row.arm] <= row.mean_high for row in rows)
-    out.print(f"{held} of {len(rows)} intervals ({answer.level:.0%}) hold the true lifetime.")
+    out.print(f"{held} of {len(rows)} intervals ({answer.level:.0%}) contain the true lifetime.")
     found = answer.best == (instance.best,)
     out.print(f"The best protocol, {instance.best}, was {'found' if found else 'not found'}.")
     for notice in answer.warnings:
@@ -60,7 +60,7 @@ def demo(
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         remedy = f"Choose another with {option('folder')}."
-        raise OutputError(f"{folder}: could not be made: {error.strerror}.", remedy=remedy) from error
+        raise OutputError(f"{folder}: could not be created: {error.strerror}.", remedy=remedy) from error
     place = Path(folder)
     figure = arms_with_intervals(answer, truth=truth, unit=LONGEST_LIFETIME, label="lifetime, in cycles")
     for name in ("lifetimes.png", "lifetimes.svg"):
@@ -78,4 +78,4 @@ def demo(
     out.print("Written: " + ", ".join(str(place / name) for name in written))
     command = "unbandit" if shutil.which("unbandit") else sys.argv[0]
     out.print(f"Try it on the log:  {command} estimate {asked}")
-    out.print(f"Everything in one report, for any browser:  {place / 'report.html'}")
+    out.print(f"Read everything in one report, in any browser:  {place / 'report.html'}")

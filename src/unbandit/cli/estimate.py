@@ -41,7 +41,7 @@ def estimate(
     columns: options.Columns = None,
     features: options.Features = None,
     predict: str = Option(
-        None, "--predict", metavar="FILE", help="With --features: also predict the values of these rows."
+        None, "--predict", metavar="FILE", help="With --features: also predict values for the rows of this file."
     ),
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
@@ -59,30 +59,32 @@ def estimate(
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
-    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with the rule's numbers changed."),
+    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with changed parameters of the rule."),
     as_json: options.Json = False,
     output: str = Option(None, "--output", "-o", help="Write the table (.csv, .tsv, .parquet) or .json."),
-    follow: bool = Option(False, "--follow", help="Continue as the log grows; with --json one object per line."),
-    every: float = Option(None, "--every", metavar="SECONDS", help="With --follow: how often to look; default 2."),
+    follow: bool = Option(False, "--follow", help="Continue as the log grows; with --json, one object per line."),
+    every: float = Option(
+        None, "--every", metavar="SECONDS", help="With --follow: how often to check the log; default 2."
+    ),
     snapshot: str = Option(None, "--snapshot", metavar="FILE", help=SNAPSHOT),
     until_idle: float = Option(
-        None, "--until-idle", metavar="SECONDS", help="With --follow: stop if nothing is added for this long."
+        None, "--until-idle", metavar="SECONDS", help="With --follow: stop if nothing was added for this long."
     ),
 ) -> None:
-    """Estimate what every arm of a log was worth.
+    """Estimate the value of every arm of a log.
 
-    LOG is CSV, TSV, JSON lines, Parquet, Arrow or a spreadsheet (gzip too), or - for standard input: a column "arm" and
-    optionally "demonstration", "round" (numbers or times) and "reward" (known rewards, for method posterior); or final
-    counts, "arm" and "pulls". Several files, a folder or a pattern in quotes are one log; a large one is scanned and
-    need not fit in memory.
+    LOG is CSV, TSV, JSON lines, Parquet, Arrow or a spreadsheet (optionally gzipped), or - for standard input. It needs
+    a column "arm"; optional columns are "demonstration", "round" (numbers or times) and "reward" (known rewards, for
+    method posterior). A table of final counts has "arm" and "pulls". Several files, a folder or a pattern in quotes
+    form one log. A large log is scanned and need not fit in memory.
 
     Example:  unbandit estimate log.csv --rule ucb1 --sigma 0.5
 
-    With --features a log has a row per offer ("round", "arm", "chosen" and features) or, for disjoint models, a row per
-    round ("arm" and features), and the answer is the coefficients of a linear model.
+    With --features, a log has one row per offer ("round", "arm", "chosen" and features) or, for disjoint models, one
+    row per round ("arm" and features). The answer is the coefficients of a linear model.
 
-    With --follow the table is printed again whenever the log has grown: CSV or JSON lines that lines are added to, or a
-    folder that Parquet files are added to.
+    With --follow, the table is printed again whenever the log has grown: a CSV or JSON lines file to which lines are
+    added, or a folder to which Parquet files are added.
     """
     if features is not None:
         from unbandit.cli import contexts
@@ -108,7 +110,7 @@ def estimate(
     if follow:
         for name in ("sensitivity", "windows", "demonstration", "blank", "availability"):
             if context.params[name]:
-                why = ": a log that is followed does not keep its rounds" if name == "availability" else ""
+                why = ": following a log does not keep its rounds" if name == "availability" else ""
                 refusal = f"expected without {option('follow')}{why}; leave one of them out."
                 raise ParameterError(refusal, parameter=name)
         refuse_duplicates(duplicates)  # a table of counts is not followed
@@ -174,7 +176,7 @@ def _follow(
         text = "expected a file or a folder; got standard input, which can be read only once."
         raise ParameterError(text, parameter="follow")
     if snapshot is not None and not Path(snapshot).absolute().parent.is_dir():
-        raise ParameterError(f'expected a file in a folder that is there; got "{snapshot}".', parameter="snapshot")
+        raise ParameterError(f'expected a file in an existing folder; got "{snapshot}".', parameter="snapshot")
     streaming = StreamingEstimate(asked.rule, arms=asked.reading["arms"], snapshot=snapshot, **asked.options)
     reading = asked.reading
     if reading["sheet"] is not None:
@@ -200,7 +202,7 @@ def _follow(
             _save(streaming, follower)
             answers.print()
         else:  # some rows were read and counted only in part: the last snapshot does not have them
-            typer.echo("note: stopped while rows were being read; they are left out.", err=True)
+            typer.echo("note: stopped while rows were being read; these rows are left out.", err=True)
         raise typer.Exit(130) from None
     if answers.refusal is not None:
         raise answers.refusal

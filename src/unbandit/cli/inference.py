@@ -38,7 +38,7 @@ def posterior(
     bernoulli: options.BernoulliRewards = False,
     best_mean: options.BestMean = None,
     anchor: options.Anchor = None,
-    pair: str = Option(None, "--pair", metavar="A,B", help="Also the probability that arm A beats arm B."),
+    pair: str = Option(None, "--pair", metavar="A,B", help="Also report the probability that arm A beats arm B."),
     by: float = Option(0.0, "--by", help="With --pair: by at least this much."),
     pool: options.Pool = False,
     demonstration: options.Demonstration = None,
@@ -47,7 +47,7 @@ def posterior(
     kept: options.Kept = None,
     availability: options.Availability = None,
     level: options.Level = 0.95,
-    particles: int = Option(None, "--particles", help="Particles per cloud, of four clouds; by default 250 to 4,000."),
+    particles: int = Option(None, "--particles", help="Particles per cloud (four clouds); by default 250 to 4,000."),
     draws: int = Option(1_000, "--draws", help="Draws per cloud."),
     seed: options.Seed = 0,
     threads: options.Threads = None,
@@ -59,12 +59,12 @@ def posterior(
     no_header: options.NoHeader = False,
     blank: options.Blank = None,
     as_json: options.Json = False,
-    output: str = Option(None, "--output", "-o", help="A table, .json, a picture, or .nc for ArviZ."),
+    output: str = Option(None, "--output", "-o", help="Write a table, .json, a picture, or .nc for ArviZ."),
 ) -> None:
     """Draw from the posterior of every arm's mean.
 
-    Given are the actions, and any rewards in the log. The answer has the probability that each arm is the best, and
-    intervals of every mean and gap. -o writes a table (.csv, .parquet), .json, a picture of the hidden sample means
+    Uses the actions, and any rewards in the log. The answer has the probability that each arm is the best, and
+    intervals for every mean and gap. -o writes a table (.csv, .parquet), .json, a picture of the hidden sample means
     over the rounds (.png, .svg), or a netCDF file for ArviZ (.nc).
 
     Example:  unbandit posterior log.csv --rule thompson:sigma=0.5 --sigma 0.5 --pair A,B -o draws.nc
@@ -152,7 +152,7 @@ def check(
     context: typer.Context,
     log: options.Log,
     candidates: options.Candidates = None,
-    sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
+    sigma: float = Option(None, "--sigma", help="Standard deviation of one reward (default 1, with a warning)."),
     bernoulli: options.BernoulliRewards = False,
     best_mean: options.BestMean = None,
     horizon: options.Horizon = None,
@@ -162,7 +162,9 @@ def check(
     arms: options.Arms = None,
     columns: options.Columns = None,
     features: options.Features = None,
-    prior: str = Option(None, "--prior", help="With --features: of every coefficient, normal:deviation=1."),
+    prior: str = Option(
+        None, "--prior", help="With --features: prior of every coefficient, such as normal:deviation=1."
+    ),
     sheet: options.Sheet = None,
     no_header: options.NoHeader = False,
     blank: options.Blank = None,
@@ -172,11 +174,12 @@ def check(
 ) -> None:
     """Find the rules that fit a log.
 
-    The first thing to run on a log whose origin is uncertain: every rule with a closed form, its estimate, and whether
-    it makes such logs. Unknown parameters are chosen from a grid, as those that make the log most probable. Rules that
-    choose at random are left out; unbandit identify weighs them too. A rule does not fit at a p-value of 0.01 or less.
+    Run this first if you do not know where a log comes from. It tries every rule with a closed form, shows its
+    estimate, and tests whether it fits. Unknown parameters are chosen from a grid: those that make the log most
+    probable. Rules that choose at random are left out; unbandit identify compares these too. A rule does not fit if its
+    p-value is 0.01 or less.
 
-    With --features it tries every rule that chooses by features, with the number that makes the log most probable.
+    With --features it tries every rule that chooses by features, with the parameter that makes the log most probable.
 
     Example:  unbandit check log.csv --sigma 0.5
     """
@@ -217,15 +220,15 @@ def check(
     for names, why in by_reason(reasons).items():
         out.print(f"{names}: {why[0].lower()}{why[1:]}.", soft_wrap=True)
     out.print(
-        "p-value: how often logs of the rule look as unusual as this one, at most. At "
+        "p-value: an upper limit on how often logs made by the rule look as unusual as this one. At "
         f"{found.threshold:g} or less the rule does not fit.",
         soft_wrap=True,
     )
     if found.not_tried:
         known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration, "availability": availability}
         out.print(
-            f"Not tried, since they choose at random or reveal no values: {', '.join(found.not_tried)}. "
-            f"To weigh them too: {identify_line(log, known)}",
+            f"Not tried, because they choose at random or reveal no values: {', '.join(found.not_tried)}. "
+            f"To compare these too, run: {identify_line(log, known)}",
             soft_wrap=True,
         )
     new = [each for each in found.warnings if each.code != "none-fits" or not found.not_tried]  # not yet said above
@@ -235,14 +238,14 @@ def check(
 def identify(
     log: options.Log,
     candidates: options.Candidates = None,
-    sigma: float = Option(None, "--sigma", help="Standard deviation of a reward (default 1, with a warning)."),
+    sigma: float = Option(None, "--sigma", help="Standard deviation of one reward (default 1, with a warning)."),
     bernoulli: options.BernoulliRewards = False,
-    prior: str = Option(None, "--prior", help="Of every arm's mean: normal:mean=0,deviation=1."),
+    prior: str = Option(None, "--prior", help="Prior of every arm's mean, such as normal:mean=0,deviation=1."),
     availability: options.Availability = None,
     demonstration: options.Demonstration = None,
     horizon: options.Horizon = None,
     particles: int = Option(
-        None, "--particles", help="Particles per cloud in the last comparison; by default what fits."
+        None, "--particles", help="Particles per cloud in the last comparison; chosen automatically by default."
     ),
     values: bool = Option(False, "--values", hidden=True, help="The arms' values are always shown."),
     level: float = Option(0.95, "--level", help="Level of the intervals."),
@@ -258,11 +261,11 @@ def identify(
 ) -> None:
     """Find the rule that made a log, and the values of its arms.
 
-    LOG is read as by estimate; the order of its rounds must be known. A candidate with parameters is taken as given;
-    the unknown parameters of a bare name are looked for and averaged over; ucb:alpha=0|0.25 sets the values. The answer
-    is a rule, or those that the log cannot distinguish, and the values of the arms averaged over what is still
-    possible, with intervals that include the uncertainty about the rule and its parameters. If no candidate fits the
-    log, no values are shown, and the exit code is 4.
+    LOG is read as in unbandit estimate; the order of its rounds must be known. A candidate with parameters is used as
+    given. For a bare name, unknown parameters are searched and averaged over; ucb:alpha=0|0.25 lists the values to
+    try. The answer is a rule, or the rules that the log cannot distinguish, and the values of the arms averaged over
+    what is still possible, with intervals that include the uncertainty about the rule and its parameters. If no
+    candidate fits the log, no values are shown and the exit code is 4.
 
     Example:  unbandit identify log.csv --candidates ucb,sae:alpha=0.25,thompson,uniform --sigma 0.5
     """
@@ -329,14 +332,14 @@ def _print_answer(
     possible = [each for each in answer.candidates if each.possible]
     out.print(printer.new_table(headings, map(partial(_candidate, answer), possible)))
     if asked.alone:
-        out.print(f"Taken: {rewards}, prior {asked.prior}.")
+        out.print(f"Assumed: {rewards}, prior {asked.prior}.")
     else:
         out.print(
             "Times less probable: how many times smaller the probability of this log is than under the first "
             "candidate.",
             soft_wrap=True,
         )
-        out.print(f"Taken: all candidates equally likely before, {rewards}, prior {asked.prior}.", soft_wrap=True)
+        out.print(f"Assumed: all candidates equally likely beforehand, {rewards}, prior {asked.prior}.", soft_wrap=True)
     reasons = (
         (short_numbers(each.name), phrase(each.reason, shell_option)) for each in answer.candidates if each.reason
     )
@@ -360,7 +363,7 @@ def _print_answer(
             f"{_odds(row.log_probability)})"
             for row in answer.surprises
         )
-        out.print(f"Rounds that surprise {answer.leading.name} most: {', '.join(rounds)}.")
+        out.print(f"Most surprising rounds under {answer.leading.name}: {', '.join(rounds)}.")
 
 
 def _value_table(table: "polars.DataFrame") -> "Table":
@@ -405,13 +408,15 @@ def _odds(log_probability: float) -> str:
 def population(
     log: options.Log,
     rule: options.Rule,
-    values: str = Option("own", "--values", help="The arms' values: each one's own, or shared (known rewards)."),
+    values: str = Option(
+        "own", "--values", help="Arms' values: own to each participant, or shared by all (needs known rewards)."
+    ),
     prior: options.Prior = None,
     sigma: options.Sigma = None,
     bernoulli: options.BernoulliRewards = False,
     horizon: options.Horizon = None,
     level: options.Level = 0.95,
-    particles: int = Option(None, "--particles", help="Particles per cloud; default 40, more where clouds differ."),
+    particles: int = Option(None, "--particles", help="Particles per cloud; default 40, or more if clouds differ."),
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
     arms: options.Arms = None,
@@ -422,16 +427,17 @@ def population(
     seed: options.Seed = 0,
     threads: options.Threads = None,
     as_json: options.Json = False,
-    output: str = Option(None, "--output", "-o", help="A forest plot (.png, .svg), a table (.csv ...) or .json."),
+    output: str = Option(None, "--output", "-o", help="Write a forest plot (.png, .svg), a table (.csv ...) or .json."),
 ) -> None:
-    """Fit a rule's parameters in many participants together.
+    """Fit a rule's parameters for many participants together.
 
-    The answer has the population, and each participant in it.
+    The answer describes the population and each participant in it.
 
-    LOG has one demonstration per participant (a column subject, participant, user ...). Parameters that --rule leaves
-    out differ between participants: rate and temperature of q-learning, the temperature of softmax, epsilon of
-    epsilon-greedy, sigma of thompson. Participants are partially pooled: one whose choices say little is drawn towards
-    the others. Rewards in the log are used; hidden ones are integrated out. --json also has every participant's arms.
+    LOG has one demonstration per participant (a column subject, participant, user ...). Parameters that you leave out
+    of --rule may differ between participants: rate and temperature of q-learning, the temperature of softmax, epsilon
+    of epsilon-greedy, sigma of thompson. Participants are partially pooled: one whose choices carry little information
+    is drawn towards the others. Rewards in the log are used; hidden rewards are integrated out. --json also has every
+    participant's arms.
 
     Example:  unbandit population choices.csv --rule q-learning --bernoulli -o forest.png
     """
@@ -490,7 +496,7 @@ def _print_population(found: "Population") -> None:
     ]  # fmt: skip
     out.print(printer.new_table(headings, rows))
     out.print(
-        "Two thirds of the participants lie in the range of that column: within one spread of the typical one.",
+        "The last range contains two thirds of the participants: those within one spread of the typical one.",
         soft_wrap=True,
     )
     spreads = [(each, *each.said_of_spread) for each in found.population]
@@ -501,10 +507,10 @@ def _print_population(found: "Population") -> None:
     out.print(f"Spread: {'; '.join(said)}.", soft_wrap=True)
     out.print(_arm_table(found))
     said_of_best = (
-        "P(best): how probable it is that the arm is the best one. All participants share its mean."
+        "P(best): the probability that the arm is the best one. All participants share its mean."
         if found.shared
-        else "P(best): how probable it is that the arm is a participant's best one, averaged over participants, as its "
-        "mean is. --json has the arms of each."
+        else "P(best): the probability that the arm is a participant's best one. It and the mean are averaged over "
+        "participants; --json has the arms of each."
     )
     out.print(said_of_best, soft_wrap=True)
     headings = [("participant", TEXT), ("rounds", NUMBER)]

@@ -28,58 +28,63 @@ Logs = Annotated[
 Rule = Annotated[
     str,
     Option(
-        "--rule", help="The rule that made the choices: name:key=value,... (see: unbandit demonstrators)",
+        "--rule", help="The rule that made the choices: name:key=value,... (see unbandit demonstrators).",
         autocompletion=completion.rules,
     ),
 ]  # fmt: skip
 OptionalRule = Annotated[
     str | None,
     Option(
-        "--rule", help="The rule that made the choices. Without it the report says which rules are possible.",
+        "--rule", help="The rule that made the choices. Without it, the report lists which rules are possible.",
         autocompletion=completion.rules,
     ),
 ]  # fmt: skip
 Candidates = Annotated[
     str | None,
     Option(
-        "--candidates", metavar="A,B:key=value,...", help="Rules to try; by default all that fit the log's kind.",
+        "--candidates", metavar="A,B:key=value,...", help="Rules to try; by default all that suit this kind of log.",
         autocompletion=completion.candidates,
     ),
 ]  # fmt: skip
 Arms = Annotated[str | None, Option("--arms", metavar="A,B,C", help="All arms, including those never pulled.")]
 Columns = Annotated[
     str | None,
-    Option("--columns", metavar="arm=...,round=...", help="Names of columns.", autocompletion=completion.columns),
+    Option(
+        "--columns",
+        metavar="arm=...,round=...",
+        help="Which column plays which role.",
+        autocompletion=completion.columns,
+    ),
 ]
-Sheet = Annotated[str | None, Option("--sheet", metavar="NAME", help="The sheet of a spreadsheet; default the first.")]
-NoHeader = Annotated[bool, Option("--no-header", help="The first row is data: columns are called 1, 2, ...")]
+Sheet = Annotated[str | None, Option("--sheet", metavar="NAME", help="Sheet of a spreadsheet; default the first.")]
+NoHeader = Annotated[bool, Option("--no-header", help="The first row is data; columns are named 1, 2, ...")]
 Duplicates = Annotated[
     str | None,
-    Option("--duplicates", help="Rows of counts with the same arm: refuse (default), separate or add."),
+    Option("--duplicates", help="If several rows of counts have the same arm: refuse (default), separate or add."),
 ]
 Blank = Annotated[
     str | None,
-    Option("--blank", help="Rows without a choice: refuse (default), or skip if nobody chose there."),
+    Option("--blank", help="Rows without a choice: refuse (default), or skip if no choice was made."),
 ]
 Horizon = Annotated[
-    int | None, Option("--horizon", help="The demonstrator's horizon, if the log covers only its beginning.")
+    int | None, Option("--horizon", help="Planned rounds of the whole run, if the log covers only its beginning.")
 ]
 StartingPulls = Annotated[
     str | None,
     Option(
-        "--starting-pulls", metavar="FILE", help="Pulls of every arm before a log that begins in mid-run: arm, pulls."
+        "--starting-pulls",
+        metavar="FILE",
+        help="For a log that begins in mid-run: every arm's earlier pulls (columns arm, pulls).",
     ),
 ]
-Kept = Annotated[float | None, Option("--kept", help="Rounds are missing at random: the probability of being kept.")]
-Windows = Annotated[
-    int | None, Option("--windows", help="Also split the log into this many parts, and look for drift.")
-]
+Kept = Annotated[float | None, Option("--kept", help="If rounds are missing at random: the share that was kept.")]
+Windows = Annotated[int | None, Option("--windows", help="Also split the log into this many parts and look for drift.")]
 Availability = Annotated[
     str | None,
     Option(
         "--availability",
         metavar="FILE",
-        help="When arms could be pulled, if not always: arm, first, last (rounds or times).",
+        help="When arms could be pulled, if not always (columns arm, first, last: rounds or times).",
     ),
 ]
 Features = Annotated[
@@ -87,31 +92,38 @@ Features = Annotated[
     Option(
         "--features",
         metavar="X1,X2",
-        help="Arms have features, in these columns; the rule is linucb, lints, ...",
+        help="Columns with features of the arms, for rules such as linucb and lints.",
         autocompletion=completion.features,
     ),
 ]
 Demonstration = Annotated[
-    str | None, Option("--demonstration", metavar="NAME", help="Of several demonstrations, use only this one.")
+    str | None, Option("--demonstration", metavar="NAME", help="Use only this one of several demonstrations.")
 ]
-Pool = Annotated[bool, Option("--pool", help="All demonstrations have the same arms and values: combine them.")]
+Pool = Annotated[
+    bool, Option("--pool", help="Combine all demonstrations; they have the same arms with the same values.")
+]
 
 # What is known about the rewards
 
-Sigma = Annotated[float | None, Option("--sigma", help="Standard deviation of a reward.")]
+Sigma = Annotated[float | None, Option("--sigma", help="Standard deviation of one reward.")]
 BernoulliRewards = Annotated[bool, Option("--bernoulli", help="Rewards were 0 or 1.")]
-BestMean = Annotated[float | None, Option("--best-mean", help="The best arm's mean, if known: gives means, not gaps.")]
+BestMean = Annotated[
+    float | None, Option("--best-mean", help="The best arm's mean, if known: gives means instead of gaps.")
+]
 Anchor = Annotated[
     list[str] | None,
     Option(
-        "--anchor", metavar="ARM=VALUE", help="Instead: the known mean of any one arm; for counts, repeat it for more."
+        "--anchor",
+        metavar="ARM=VALUE",
+        help="Alternative to --best-mean: the mean of one known arm. With counts, may be repeated.",
     ),
 ]
 Prior = Annotated[
-    str | None, Option("--prior", help="Of the posterior: normal:mean=0,deviation=1 or beta:successes=1,failures=1.")
+    str | None,
+    Option("--prior", help="Prior of the posterior: normal:mean=0,deviation=1 or beta:successes=1,failures=1."),
 ]
 Particles = Annotated[
-    int | None, Option("--particles", help="Particles per cloud of the posterior; by default what fits.")
+    int | None, Option("--particles", help="Particles per cloud of the posterior; chosen automatically by default.")
 ]
 
 # How it is computed
@@ -120,31 +132,38 @@ Method = Annotated[
     str | None,
     Option(
         "--method",
-        help="bracket, switching, posterior, counts, naive or bootstrap; by default what fits.",
+        help="bracket, switching, posterior, counts, naive or bootstrap; chosen automatically by default.",
         autocompletion=completion.methods,
     ),
 ]
-Scale = Annotated[str, Option("--scale", help="unknown: the width's factor is not known; gives ratios of gaps.")]
+Scale = Annotated[str, Option("--scale", help="unknown: the scale of the width is unknown; report ratios of gaps.")]
 Reference = Annotated[str | None, Option("--reference", metavar="ARM", help="The arm whose gap counts as 1 in ratios.")]
 Constant = Annotated[float | None, Option("--constant", help="Constant of the naive estimator.")]
 Resamples = Annotated[int | None, Option("--resamples", help="Simulations of the bootstrap; default 1,000.")]
 Level = Annotated[float, Option("--level", help="Level of the intervals.")]
-OptionalSeed = Annotated[int | None, Option("--seed", help="For methods that draw random numbers; kept in the JSON.")]
-Seed = Annotated[int, Option("--seed", help="The same seed gives the same result.")]
-Threads = Annotated[int | None, Option("--threads", help="Default: one per core; results do not depend on it.")]
+OptionalSeed = Annotated[
+    int | None, Option("--seed", help="Seed, for methods that draw random numbers; recorded in the JSON.")
+]
+Seed = Annotated[int, Option("--seed", help="Seed; the same seed gives the same result.")]
+Threads = Annotated[
+    int | None, Option("--threads", help="Number of threads; default one per core. Results do not depend on it.")
+]
 Device = Annotated[
-    str, Option("--device", help="cpu, cuda (a GPU), or auto: a GPU if there is one and the work is worth it.")
+    str, Option("--device", help="cpu, cuda (a GPU), or auto: a GPU if there is one and the work is large enough.")
 ]
 
 NoCheck = Annotated[bool, Option("--no-check", help="Do not check whether the rule fits the log.")]
 Strict = Annotated[
-    bool, Option("--strict", help="Exit with code 4 if the rule does not fit the log or is in doubt (0 if unchecked).")
+    bool,
+    Option("--strict", help="Exit with code 4 if the rule does not fit the log or is in doubt (0 if not checked)."),
 ]
 
 # Where the answer goes
 
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
-Output = Annotated[str | None, Option("--output", "-o", help="A picture (.png, .svg), a table (.csv ...) or .json.")]
+Output = Annotated[
+    str | None, Option("--output", "-o", help="Write a picture (.png, .svg), a table (.csv ...) or .json.")
+]
 
 # An instance: a data set by name, or means
 
@@ -152,24 +171,30 @@ InstanceName = Annotated[
     str | None,
     Argument(metavar="INSTANCE", help="A data set by name.", show_default=False, autocompletion=completion.instances),
 ]
-Means = Annotated[str | None, Option("--means", metavar="1,0.5,...", help="Instead of a data set: the arms' means.")]
+Means = Annotated[str | None, Option("--means", metavar="1,0.5,...", help="The arms' means, instead of a data set.")]
 MeansSigma = Annotated[
-    float | None, Option("--sigma", help="With --means: standard deviation of a reward (default 1).")
+    float | None, Option("--sigma", help="With --means: standard deviation of one reward (default 1).")
 ]
 MeansBernoulli = Annotated[bool, Option("--bernoulli", help="With --means: rewards are 0 or 1.")]
 InstanceArms = Annotated[
-    str | None, Option("--arms", metavar="N|A,B", help="How many arms of the data set, or with --means their names.")
+    str | None,
+    Option("--arms", metavar="N|A,B", help="Number of arms to take from the data set or, with --means, their names."),
 ]
 
 # Who does the work of a study
 
 Executor = Annotated[
-    str, Option("--executor", metavar="NAME", help="threads, ray or dask; the results do not depend on it.")
+    str, Option("--executor", metavar="NAME", help="threads, ray or dask; results do not depend on it.")
 ]
 Address = Annotated[
-    str | None, Option("--address", metavar="HEAD", help="Address of a cluster's head; by default one is started here.")
+    str | None,
+    Option(
+        "--address",
+        metavar="HEAD",
+        help="Address of a cluster's head; by default, a cluster is started on this machine.",
+    ),
 ]
-Wait = Annotated[float, Option("--wait", metavar="SECONDS", help="How long to wait for the head to answer.")]
+Wait = Annotated[float, Option("--wait", metavar="SECONDS", help="How long to wait for the cluster's head to answer.")]
 
 ESTIMATE_OPTIONS = (
     "method", "best_mean", "scale", "reference", "horizon", "level", "sigma", "bernoulli", "constant", "pool",
@@ -300,7 +325,7 @@ def read_instance(
     from unbandit.instance import Bernoulli, Gaussian, Instance
 
     if (name is None) == (means is None):
-        text = f"{command}: expected a data set or {option('means')}, one of the two. Example: {command} two-armed ..."
+        text = f"{command}: expected either a data set or {option('means')}. Example: unbandit {command} two-armed ..."
         raise ParameterError(text)
     if means is not None:
         if bernoulli and sigma is not None:
@@ -317,7 +342,7 @@ def read_instance(
         refusal = f'expected the name of a data set; got "{name}". For means write {option("means", name)}.'
         raise ParameterError(refusal, parameter="INSTANCE", value=name)
     if sigma is not None or bernoulli:
-        refusal = f"a data set has its own noise; use them with {option('means')}."
+        refusal = f"a data set has its own noise; use these options only with {option('means')}."
         raise ParameterError(refusal, parameter="sigma, bernoulli")
     if arms is None:
         return datasets.load(name)

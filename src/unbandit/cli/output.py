@@ -126,7 +126,7 @@ def announce_compilation() -> None:
     from unbandit.kernels.compile import CACHE_DIRECTORY
 
     if CACHE_DIRECTORY is None or not any(CACHE_DIRECTORY.rglob("*.nbi")):
-        typer.echo("Compiling the kernels: once for each version, up to a minute.", err=True)
+        typer.echo("Compiling the kernels (once per version, up to a minute) ...", err=True)
 
 
 def working(stage: str) -> StageLine:
@@ -140,7 +140,7 @@ def working(stage: str) -> StageLine:
 def check_folder(path: str) -> None:
     """Refuse a file in a folder that does not exist, before any work is done."""
     if not Path(path).absolute().parent.is_dir():
-        raise OutputError(f"{path}: could not be written: its folder is not there. Make the folder first.")
+        raise OutputError(f"{path}: could not be written: its folder does not exist. Create the folder first.")
 
 
 def check_output(output: str | None, *also: str, parameter: str = "output") -> None:
@@ -259,7 +259,7 @@ def say_left_out(
 ) -> None:
     """Say how many lines of a long table are not printed, and where they are."""
     if total > most:
-        out.print(f"... and {total - most:,} more {things}: all of them with {where}.")
+        out.print(f"... and {total - most:,} more {things}; see all of them with {where}.")
 
 
 def estimate_table(
@@ -321,7 +321,7 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
         say_left_out(out, len(estimate.arms), "arms", MOST_ARMS)
     if len(shown) < len(estimate.demonstrations):
         left = len(estimate.demonstrations) - len(shown)
-        out.print(f"... and {left:,} more demonstrations: all of them with -o FILE or --json.")
+        out.print(f"... and {left:,} more demonstrations; see all of them with -o FILE or --json.")
     for label, other in estimate.alternatives.items():
         print_estimate(other, label)
 
@@ -384,8 +384,11 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
         groups: dict[str, list[Notice]] = {}
         for notice in notices:  # what was noticed while reading is something else each time
             groups.setdefault(notice.text if notice.code == "reading" else notice.code, []).append(notice)
-        for first, *others in groups.values():
-            where = f" (demonstration {first.demonstration})" if first.demonstration else ""
-            are = "is" if len(others) == 1 else "are"
-            more = f" There {are} {counted(len(others), f'more {kind}')} of this kind." if others else ""
-            out.print(f"{kind}{printable(where)}: {phrase(first.text, shell_option)}{more}", soft_wrap=True)
+        for group in groups.values():
+            shown = group if loudness > 0 else group[:1]
+            for each in shown:
+                where = f" (demonstration {each.demonstration})" if each.demonstration else ""
+                out.print(f"{kind}{printable(where)}: {phrase(each.text, shell_option)}", soft_wrap=True)
+            if left := len(group) - len(shown):
+                are = "is" if left == 1 else "are"
+                out.print(f"{counted(left, f'similar {kind}')} {are} not shown (use --verbose).")

@@ -16,33 +16,35 @@ if TYPE_CHECKING:
 
 REVEALED = {
     "values": "The best arm can be found from {found} of the logs.",
-    "best": "This rule's actions show which arm it judged best ({found} of the logs: the best one), and no values.",
-    "nothing": "This rule's actions do not depend on the rewards: they reveal nothing.",
+    "best": "This rule's actions show which arm it judged best (the best one in {found} of the logs), but no values.",
+    "nothing": "This rule's actions do not depend on the rewards, so they reveal nothing.",
 }
 
 
 def plan(
-    rule: str = Option(..., "--rule", help="The rule that will collect: name:key=value,..."),
-    within: float = Option(..., "--within", metavar="D", help="How well gaps must be known."),
+    rule: str = Option(
+        ..., "--rule", help="The rule that will make the choices: name:key=value,... (see unbandit demonstrators)."
+    ),
+    within: float = Option(..., "--within", metavar="D", help="Required precision of the gaps."),
     instance: options.InstanceName = None,
     means: options.Means = None,
     sigma: options.MeansSigma = None,
     bernoulli: options.MeansBernoulli = False,
     arms: options.InstanceArms = None,
     level: options.Level = 0.95,
-    longest: int = Option(100_000, "--longest", help="The longest horizon to simulate."),
-    points: int = Option(12, "--points", help="How many horizons to simulate."),
-    runs: int = Option(200, "--runs", help="Simulated runs of each horizon."),
+    longest: int = Option(100_000, "--longest", help="Longest horizon to simulate."),
+    points: int = Option(12, "--points", help="Number of horizons to simulate."),
+    runs: int = Option(200, "--runs", help="Simulated runs per horizon."),
     seed: options.Seed = 1,
     threads: options.Threads = None,
-    as_json: bool = Option(False, "--json", help="Print JSON, with the curves."),
+    as_json: bool = Option(False, "--json", help="Print JSON, including the curves."),
     output: options.Output = None,
 ) -> None:
     """Plan how long a rule must run to reveal its gaps.
 
-    For each gap to be known to within d: the horizon, and the regret.
+    Prints the horizon at which each gap is known to within D, and the regret up to then.
 
-    INSTANCE is a guess at the arms: a data set (see: unbandit datasets), or --means with --sigma (or --bernoulli).
+    INSTANCE is a guess at the arms: a data set (see unbandit datasets), or --means with --sigma (or --bernoulli).
     Theory and simulation are shown side by side; -o plan.png draws both.
 
     Example:  unbandit plan linear --rule ucb:alpha=0.25 --within 0.1 -o plan.png
@@ -98,14 +100,16 @@ def _error(error: float | None) -> str:
 
 
 def leak(
-    rule: str = Option(..., "--rule", help="The demonstrator: name:key=value,..."),
-    horizon: int = Option(..., "--horizon", help="Rounds of the log."),
+    rule: str = Option(
+        ..., "--rule", help="The rule that makes the log: name:key=value,... (see unbandit demonstrators)."
+    ),
+    horizon: int = Option(..., "--horizon", help="Number of rounds of the log."),
     instance: options.InstanceName = None,
     means: options.Means = None,
     sigma: options.MeansSigma = None,
     bernoulli: options.MeansBernoulli = False,
     arms: options.InstanceArms = None,
-    runs: int = Option(400, "--runs", help="Simulated logs."),
+    runs: int = Option(400, "--runs", help="Number of simulated logs."),
     seed: options.Seed = 1,
     threads: options.Threads = None,
     as_json: options.Json = False,
@@ -113,9 +117,9 @@ def leak(
 ) -> None:
     """Measure how much the log of a rule's actions reveals.
 
-    In equivalent observed rewards of each arm: that is the number of the arm's rewards which, if observed, would give
-    its mean as precisely as the log does to an outsider who knows the rule and the best mean. INSTANCE is a data set
-    (see: unbandit datasets), or --means with --sigma.
+    The unit is equivalent observed rewards per arm: the number of the arm's rewards that, if observed, would determine
+    its mean as precisely as the log does for an outsider who knows the rule and the best mean. INSTANCE is a data set
+    (see unbandit datasets), or --means with --sigma.
 
     Example:  unbandit leak linear --rule ucb:alpha=0.25 --horizon 5000 -o leak.png
     """
@@ -137,7 +141,8 @@ def leak(
     out.print(REVEALED[answer.reveals].format(found="" if answer.found is None else f"{answer.found:.1%}"))
     if answer.reveals == "values":
         out.print(
-            "Equivalent: how many observed rewards of the arm would show its mean as well. ± is the Monte-Carlo error."
+            "Equivalent: the number of observed rewards of the arm that would determine its mean as well. "
+            "± is the Monte-Carlo error."
         )
 
 

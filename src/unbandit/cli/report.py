@@ -67,33 +67,36 @@ def report(
     kept: options.Kept = None,
     availability: options.Availability = None,
     windows: options.Windows = None,
-    population: bool = Option(False, "--population", help="Many participants: report on all of them as a population."),
-    values: str = Option(None, "--values", help="With --population: the arms' values, own or shared by all."),
+    population: bool = Option(False, "--population", help="Report on many participants as one population."),
+    values: str = Option(
+        None, "--values", help="With --population: arms' values, own to each participant or shared by all."
+    ),
     seed: options.OptionalSeed = None,
     no_check: options.NoCheck = False,
     strict: options.Strict = False,
-    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with the rule's numbers changed."),
-    output: str = Option("report.html", "--output", "-o", help="The report: .html."),
+    sensitivity: bool = Option(False, "--sensitivity", help="Also estimate with changed parameters of the rule."),
+    output: str = Option("report.html", "--output", "-o", help="File name of the report (.html)."),
     title: str = Option(None, "--title", help="Title of the report."),
-    author: str = Option(None, "--author", metavar="NAME", help="Who wrote it."),
-    date: str = Option(None, "--date", metavar="DATE", help="Its date, printed as given."),
-    names: str = Option(None, "--names", metavar="FILE", help="What arms are called in the report: arm, name."),
-    unit: str = Option(None, "--unit", metavar="NAME=NUMBER", help="Show values in a unit, each times this number."),
+    author: str = Option(None, "--author", metavar="NAME", help="Author of the report."),
+    date: str = Option(None, "--date", metavar="DATE", help="Date of the report, printed as given."),
+    names: str = Option(None, "--names", metavar="FILE", help="Display names of the arms (columns arm, name)."),
+    unit: str = Option(None, "--unit", metavar="NAME=NUMBER", help="Show values in a unit, multiplied by this number."),
     short: bool = Option(False, "--short", help="One page: the answer, its table and one figure."),
-    paper: str = Option("A4", "--paper", metavar="A4|letter", help="With --pdf: the paper's size."),
-    pdf: str = Option(None, "--pdf", help="Also print it, with an installed browser: .pdf."),
-    truth: str = Option(None, "--truth", help="The true means, as simulate --truth writes them."),
+    paper: str = Option("A4", "--paper", metavar="A4|letter", help="With --pdf: paper size."),
+    pdf: str = Option(None, "--pdf", help="Also write a PDF, using an installed browser."),
+    truth: str = Option(None, "--truth", help="The true means, as written by simulate --truth."),
 ) -> None:
-    """Write a report of what every arm of a log was worth.
+    """Write a report on the value of every arm of a log.
 
-    Without --rule it says which rules are possible and how probable they are, what is ruled out and why, and gives the
-    values averaged over all that is possible, as unbandit identify does; --candidates names the rules to try.
+    Writes one self-contained HTML file: a one-sentence answer, the ranked table, figures, warnings, the assumptions,
+    what cannot be known, how to reproduce the report and how to cite it.
 
-    One HTML file that needs no other. The answer in a sentence, the ranked table, figures, warnings in words, what
-    was assumed, what cannot be known, how to reproduce it and how to cite it. LOG and all options but those of the
-    report itself (under Output) are those of unbandit estimate; with --population those of unbandit population, and
-    the report has its table, a forest plot and every participant. With --features it is about the coefficients of a
-    linear model.
+    Without --rule, it lists which rules are possible and how probable they are, which are ruled out and why, and gives
+    the values averaged over the possible rules, as unbandit identify does. --candidates names the rules to try.
+
+    LOG and most options are those of unbandit estimate; those of the report itself are under Output. With --population,
+    they are those of unbandit population, and the report has its table, a forest plot and every participant. With
+    --features, it is about the coefficients of a linear model.
 
     Example:  unbandit report log.csv --rule ucb1 --sigma 0.5 -o report.html
     """
@@ -157,7 +160,7 @@ def _report_identification(given: Mapping[str, Any]) -> None:
     for name, usual in NEEDS_A_RULE.items():
         if given[name] != usual and given[name] not in ((), []):
             text = f"expected with {option('rule')}; add it, or leave this out."
-            remedy = f"Without {option('rule')} the report says which rules are possible."
+            remedy = f"Without {option('rule')}, the report lists which rules are possible."
             raise ParameterError(text, parameter=name, value=given[name], remedy=remedy)
     logs, output, pdf, names = given["logs"], given["output"], given["pdf"], given["names"]
     log_path = options.only_log(logs)
@@ -232,7 +235,7 @@ def _check_files(log: object, output: str, pdf: str | None, truth: str | None) -
         refusal = f'expected a name that ends in .html; got "{output}". For paper, add {option("pdf", "PATH")}.'
         raise ParameterError(refusal, parameter="output")
     if truth == "-" and log == "-":
-        raise ParameterError("standard input is the log already. Name a file.", parameter="truth")
+        raise ParameterError("standard input is already the log. Name a file.", parameter="truth")
     printer.check_folder(output)
     if pdf is None:
         return
@@ -247,16 +250,16 @@ def _check_files(log: object, output: str, pdf: str | None, truth: str | None) -
 
 
 def serve(
-    host: str = Option("127.0.0.1", "--host", help="Address to listen on; 0.0.0.0 lets other computers in."),
-    port: int = Option(8350, "--port", help="Port to listen on; 0 for any that is free."),
+    host: str = Option("127.0.0.1", "--host", help="Address to listen on; 0.0.0.0 admits other computers."),
+    port: int = Option(8350, "--port", help="Port to listen on; 0 picks a free port."),
     no_open: bool = Option(False, "--no-open", help="Do not open the browser."),
-    upload: int = Option(64, "--max-upload", help="Largest file, in megabytes."),
-    rows: int = Option(10_000_000, "--max-rows", help="Most rows of a log."),
-    seconds: float = Option(300, "--max-seconds", help="Longest time for one answer."),
+    upload: int = Option(64, "--max-upload", help="Maximum size of a file, in megabytes."),
+    rows: int = Option(10_000_000, "--max-rows", help="Maximum number of rows of a log."),
+    seconds: float = Option(300, "--max-seconds", help="Maximum seconds for one answer."),
 ) -> None:
-    """Open a page in the browser that needs no code.
+    """Open a page in the browser; no code needed.
 
-    Bring a log, or simulate one. The page runs on this computer and is seen from it alone, unless --host says
+    Upload a log or simulate one. The page runs on this computer and is visible only there, unless --host says
     otherwise. Stop it with Ctrl-C.
 
     Example:  unbandit serve

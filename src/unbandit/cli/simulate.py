@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 def simulate(
     context: typer.Context,
-    rule: str = Option(..., "--rule", help="The demonstrator: name:key=value,..."),
-    horizon: int = Option(..., "--horizon", help="Rounds of each demonstration."),
+    rule: str = Option(..., "--rule", help="The rule to simulate: name:key=value,... (see unbandit demonstrators)."),
+    horizon: int = Option(..., "--horizon", help="Number of rounds of each demonstration."),
     instance: options.InstanceName = None,
-    runs: int = Option(1, "--runs", help="How many demonstrations."),
-    seed: int = Option(0, "--seed", help="The same seed gives the same log, on any machine."),
+    runs: int = Option(1, "--runs", help="Number of demonstrations."),
+    seed: int = Option(0, "--seed", help="Seed; the same seed gives the same log on any machine."),
     means: options.Means = None,
     sigma: options.MeansSigma = None,
     bernoulli: options.MeansBernoulli = False,
     arms: options.InstanceArms = None,
     availability: options.Availability = None,
-    output: str = Option("-", "--output", "-o", help="The log: .csv, .tsv, .parquet, .csv.gz, .tsv.gz."),
-    truth: str = Option(None, "--truth", help="Write the arms' true means: .csv, .tsv or .parquet."),
+    output: str = Option("-", "--output", "-o", help="File for the log: .csv, .tsv, .parquet, .csv.gz or .tsv.gz."),
+    truth: str = Option(None, "--truth", help="Also write the arms' true means: .csv, .tsv or .parquet."),
     counts: bool = Option(False, "--counts", help="Write pull counts, one row per arm, instead of every round."),
-    draw: str = Option("every", "--draw", help="With --counts: every reward, or with UCB only the needed ones."),
-    theta: str = Option(None, "--theta", metavar="1,-0.5", help="For linucb, lints, ...: the coefficients."),
-    contexts: str = Option(None, "--contexts", metavar="LOG", help="With --theta: a log whose offers to take."),
-    features: str = Option(None, "--features", metavar="X1,X2", help="With --contexts: its columns of features."),
+    draw: str = Option("every", "--draw", help="With --counts: draw every reward or, with UCB, only those needed."),
+    theta: str = Option(None, "--theta", metavar="1,-0.5", help="Coefficients, for linucb, lints and the like."),
+    contexts: str = Option(None, "--contexts", metavar="LOG", help="With --theta: use the offers of this log."),
+    features: str = Option(None, "--features", metavar="X1,X2", help="With --contexts: the columns with features."),
     threads: options.Threads = None,
     device: options.Device = "auto",
 ) -> None:
-    """Simulate a rule, and write which arm it pulled when.
+    """Simulate a rule and write its action log.
 
-    With --counts, write how often it pulled each.
+    With --counts, write how often it pulled each arm.
 
-    INSTANCE is a data set (see: unbandit datasets); or give --means and --sigma (or --bernoulli). Rules that choose by
+    INSTANCE is a data set (see unbandit datasets); or give --means and --sigma (or --bernoulli). Rules that choose by
     features need --theta instead; their offers are random, or those of --contexts.
 
     Example:  unbandit simulate battery-high --rule sae --horizon 5000 --runs 100 -o log.parquet --truth truth.csv
@@ -67,7 +67,7 @@ def simulate(
     printer.check_truth_apart(output, truth)
     if draw != "every" and not counts:
         raise ParameterError(
-            f"{option('draw', draw)}: expected with {option('counts')}, for a log shows every round. "
+            f"{option('draw', draw)}: expected with {option('counts')}, because a log shows every round. "
             f"Add {option('counts')}."
         )
     if availability is not None and counts:
@@ -112,9 +112,9 @@ def _counts_table(evidence: "Tallies", arms: Sequence[str]) -> "polars.DataFrame
 
 def demonstrators(
     names: Annotated[list[str] | None, Argument(metavar="RULE", help="Rules whose parameters to show.")] = None,
-    as_json: bool = Option(False, "--json", help="Print their JSON schemas."),
+    as_json: bool = Option(False, "--json", help="Print the rules' JSON schemas."),
 ) -> None:
-    """List the rules; with a rule's name, its parameters.
+    """List the rules or, given a name, the parameters of a rule.
 
     Example:  unbandit demonstrators ucb
     """
@@ -147,11 +147,11 @@ def demonstrators(
             usual = "" if field.default is None else f" (default {field.default})"
             typer.echo(f"  {key}: {field.description or ''}{usual}")
     if not names:
-        typer.echo("\nWith a name, a rule's parameters:  unbandit demonstrators ucb")
+        typer.echo("\nTo see the parameters of a rule:  unbandit demonstrators ucb")
 
 
 def datasets(as_json: options.Json = False) -> None:
-    """List the data sets that unbandit simulate takes.
+    """List the data sets for unbandit simulate.
 
     Example:  unbandit datasets
     """

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 
 def study(
-    file: str = Argument(..., metavar="FILE", help="The study, as TOML.", show_default=False),
-    output: str = Option(..., "--output", "-o", metavar="FOLDER", help="Where results are saved, and resumed from."),
+    file: str = Argument(..., metavar="FILE", help="The study, a TOML file.", show_default=False),
+    output: str = Option(
+        ..., "--output", "-o", metavar="FOLDER", help="Folder where results are saved and resumed from."
+    ),
     threads: options.Threads = None,
     executor: options.Executor = "threads",
     address: options.Address = None,
     wait: options.Wait = 20.0,
-    runs: int = Option(None, "--runs", help="Runs of each cell, instead of the file's."),
-    seed: int = Option(None, "--seed", help="The seed, instead of the file's."),
+    runs: int = Option(None, "--runs", help="Runs per cell, overriding the file."),
+    seed: int = Option(None, "--seed", help="Seed, overriding the file."),
     device: options.Device = "auto",
-    keep: str = Option(None, "--keep", help="Rows of every run, or sums (small, for any number of runs)."),
+    keep: str = Option(None, "--keep", help="Keep rows of every run, or sums (small for any number of runs)."),
 ) -> None:
     """Simulate and estimate a grid of instances and rules.
 
@@ -50,9 +52,9 @@ def study(
       means = [1.0, 0.9, 0.5]
       sigma = 0.5
 
-    Rows go to FOLDER/parts as Parquet, a table of errors to FOLDER/summary.csv and to the screen. The same command
-    resumes a study that was stopped, however it was stopped. FOLDER may be an address that fsspec supports, such as
-    s3://bucket/results; with --executor ray or dask a cluster does the work, and the bytes are the same.
+    Rows are written to FOLDER/parts as Parquet, a table of errors to FOLDER/summary.csv and to the screen. If a study
+    was stopped, for whatever reason, the same command resumes it. FOLDER may be an address that fsspec supports, such
+    as s3://bucket/results. With --executor ray or dask a cluster does the work, and the bytes are the same.
 
     Example:  unbandit study study.toml -o results
     """
@@ -73,7 +75,7 @@ def study(
 
     def stopped() -> str:
         done, parts = len(folder.present()), len(grid.tasks)
-        return f"Stopped: {done:,} of {parts:,} parts are kept in {output}. The same command resumes."
+        return f"Stopped: {done:,} of {parts:,} parts are kept in {output}. Run the same command to resume."
 
     with printer.resumable(stopped):
         result = grid.run(
@@ -110,7 +112,7 @@ def _print_summary(title: str, summary: "polars.DataFrame", where: str) -> None:
         out.print(f"... and {rows.height - MOST_LINES:,} more lines.")
     if many:
         out.print(
-            "Each line covers all arms but the best; the RMSE is the largest of those estimated in nearly all runs."
+            "Each line covers all arms but the best; the RMSE is the largest among arms estimated in nearly all runs."
         )
     out.print(f"Everything, arm by arm: {where}")
 
@@ -133,13 +135,13 @@ def _summary_rows(summary: "polars.DataFrame", *, arms: bool) -> Iterator[tuple[
 
 
 def reproduce(
-    figures: Annotated[list[str] | None, Argument(metavar="PICTURE", help="By name; all, if none.")] = None,
-    folder: str = Option("reproduction", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
+    figures: Annotated[list[str] | None, Argument(metavar="PICTURE", help="Pictures to make; default all.")] = None,
+    folder: str = Option("reproduction", "--output", "-o", metavar="FOLDER", help="Folder for all results."),
     runs: str = Option(
-        None, "--runs", metavar="N|paper", help="Runs per picture; by default what takes about a minute for all."
+        None, "--runs", metavar="N|paper", help="Runs per picture; the default takes about a minute for all pictures."
     ),
-    full: bool = Option(False, "--full", help="Far beyond the paper: 100,000 runs, or ten times its own, and more."),
-    beyond: bool = Option(False, "--beyond", help="Instead, pictures of questions that the paper does not ask."),
+    full: bool = Option(False, "--full", help="Go far beyond the paper: 100,000 runs, or ten times its own, and more."),
+    beyond: bool = Option(False, "--beyond", help="Make pictures of questions that the paper does not ask instead."),
     seed: options.Seed = 1,
     device: options.Device = "auto",
     threads: options.Threads = None,
@@ -148,12 +150,12 @@ def reproduce(
     wait: options.Wait = 20.0,
     listed: bool = Option(False, "--list", help="List the pictures and stop."),
 ) -> None:
-    """Make the paper's figures, and test its claims.
+    """Make the paper's figures and test its claims.
 
-    PICTURES are names (see: --list); without any, all those of the paper are made. Each has a fixed number of runs by
-    default, so that all of them take about a minute on two cores and decide most claims; --runs paper takes the paper's
-    own numbers. What was simulated in the folder before is not simulated again, so the same command resumes one that
-    was stopped. A folder has one size and one seed, and its page shows the pictures of the last command.
+    PICTURES are names (see --list); without any, the command makes all those of the paper. By default each picture has
+    a fixed number of runs, so that all of them take about a minute on two cores and decide most claims. --runs paper
+    uses the paper's own numbers. Existing results in the folder are reused, so repeating the command resumes an
+    interrupted run. A folder has one size and one seed, and its page shows the pictures of the last command.
 
     Example:  unbandit reproduce ucb battery-landscape -o reproduction
     """
@@ -171,7 +173,7 @@ def reproduce(
     err = printer.console(error=True)
     device = options.folder_device(folder, "reproduction.json", device, executor)
 
-    with printer.resumable(lambda: f"Stopped. What was simulated is kept in {folder}: the same command resumes."):
+    with printer.resumable(lambda: f"Stopped. Results so far are kept in {folder}. Run the same command to resume."):
         done = make(
             names, folder, runs=_number_or_word(runs), seed=seed, full=full, beyond=beyond, device=device,
             threads=threads, executor=executor, address=address, wait=wait, say=printer.say_on(err),
@@ -215,25 +217,27 @@ def _print_claims(done: "Reproduction") -> None:
 
 
 def calibrate(
-    measures: Annotated[list[str] | None, Argument(metavar="MEASURE", help="By name; all, if none.")] = None,
-    folder: str = Option("calibration", "--output", "-o", metavar="FOLDER", help="Where everything goes."),
+    measures: Annotated[
+        list[str] | None, Argument(metavar="MEASURE", help="What to measure; default everything.")
+    ] = None,
+    folder: str = Option("calibration", "--output", "-o", metavar="FOLDER", help="Folder for all results."),
     rule: Annotated[list[str] | None, Option("--rule", metavar="NAME", help="Only this rule; may be repeated.")] = None,
-    runs: int = Option(None, "--runs", help="Runs of every cell, 2 or more; by default its own number, 300 in most."),
+    runs: int = Option(None, "--runs", help="Runs per cell, 2 or more; default 300 for most cells."),
     seed: options.Seed = 1,
     particles: int = Option(
-        None, "--particles", help="Particles of each cloud of a posterior; by default what users get."
+        None, "--particles", help="Particles per cloud of a posterior; by default as in the other commands."
     ),
-    clouds: int = Option(None, "--clouds", help="Clouds of each posterior; by default what users get."),
+    clouds: int = Option(None, "--clouds", help="Clouds per posterior; by default as in the other commands."),
     threads: options.Threads = None,
 ) -> None:
-    """Measure how often intervals hold the truth.
+    """Measure how often intervals contain the truth.
 
-    Also how large errors are, and how often a rule is recognised or refused.
+    Also measures how large errors are, and how often a rule is recognised or refused.
 
-    MEASURES are closed-forms, posterior, sampler, identify, check, logs, fit, population, contexts and timing; without
-    any, all of them, which takes days of one core. "page" measures nothing, and writes the page again from what FOLDER
-    holds. Logs are simulated, so the truth behind them is known. The same command resumes one that was stopped. All
-    figures go to FOLDER/figures.csv, and with their meaning to FOLDER/calibration.md.
+    MEASURES are closed-forms, posterior, sampler, identify, check, logs, fit, population, contexts and timing; the
+    default is all of them, which takes days on one core. "page" measures nothing, and only rewrites the page from the
+    results in FOLDER. Logs are simulated, so the truth behind them is known. Repeating the command resumes an
+    interrupted run. All figures are written to FOLDER/figures.csv and, with explanations, to FOLDER/calibration.md.
 
     Example:  unbandit calibrate posterior --rule ucb --runs 50 -o look
     """
@@ -246,7 +250,9 @@ def calibrate(
         done = read_calibration(folder)
         done.write()
     else:
-        with printer.resumable(lambda: f"Stopped. What was measured is kept in {folder}: the same command resumes."):
+        with printer.resumable(
+            lambda: f"Stopped. Results so far are kept in {folder}. Run the same command to resume."
+        ):
             done = measure(
                 folder, measures=measures or (), rules=rule or (), runs=runs, seed=seed, particles=particles,
                 clouds=clouds, threads=threads, progress=progress_on(err, "Measuring", rounds=False),

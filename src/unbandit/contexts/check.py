@@ -122,7 +122,7 @@ def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> l
 def by_chance_notice(check: Check, rule: str, several: int) -> Notice:
     """Say of one of several demonstrations, which fit together, that it would not fit alone."""
     text = (
-        f"Checked: taken together, the {several:,} demonstrations look like those of {rule}. This one would not fit "
+        f"Checked: {rule} fits the {several:,} demonstrations taken together. This one would not fit "
         f"alone ({check.chance}), as may happen by chance: {check.reason}"
     )
     return Notice("fits", text)

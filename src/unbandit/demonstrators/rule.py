@@ -77,7 +77,7 @@ class Rule(BaseModel):
     """Numbers that are omitted from the written rule where they have their default."""
 
     fits: ClassVar[tuple[str, ...]] = ()
-    """Numbers that nobody knows as a rule, and that a log shows: `name:fit` fits those that are not given."""
+    """Numbers that are usually unknown, and that a log shows: `name:fit` fits those that are not given."""
 
     no_standard: ClassVar[tuple[str, ...]] = ()
     """Numbers without a usual value: where one is not given, the default is a guess, and an answer warns of it."""
@@ -102,7 +102,7 @@ class Rule(BaseModel):
     def __init__(self, *values: Any, **parameters: Any) -> None:
         if values:
             text = f"expected parameters by name; got {values[0]!r} without one."
-            remedy = f"Write name={values[0]!r}, the names being {', '.join(type(self).model_fields)}."
+            remedy = f"Write name={values[0]!r}, the names being {', '.join(type(self)._own_first())}."
             raise ParameterError(text, owner=type(self).name, value=values[0], remedy=remedy)
         try:
             super().__init__(**{name: _strict(type(self), name, value) for name, value in parameters.items()})
@@ -200,8 +200,9 @@ def guess_notice(rule: Rule, guessed: Mapping[str, Any], *, can_fit: bool) -> li
     """Warn of an answer that rests on default values which nobody gave; the log can perhaps show better ones."""
     if not guessed:
         return []
-    numbers = " and ".join(f"{name} = {value:g}" for name, value in guessed.items())
+    names, numbers = " or ".join(guessed), " and ".join(f"{value:g}" for value in guessed.values())
     was, them, values = ("was", "it", "its value") if len(guessed) == 1 else ("were", "them", "their values")
+    default = "the default" if len(guessed) == 1 else "the defaults"
     given = [f"{name}={getattr(rule, name)}" for name in type(rule).model_fields if name in rule.model_fields_set]
     asked = {name: f"{rule.name}:{','.join([*given, *more])}" for name, more in (
         ("fit", ["fit"]), ("value", [f"{name}=VALUE" for name in guessed])
@@ -210,7 +211,7 @@ def guess_notice(rule: Rule, guessed: Mapping[str, Any], *, can_fit: bool) -> li
         remedy = f"Fit {them} from the log with {option('rule', asked['fit'])}, or give {values}."
     else:
         remedy = f"Give {values}: {option('rule', asked['value'])}."
-    text = f"{numbers} {was} not given. The answer depends on {them}, and takes the default of {rule.name}. {remedy}"
+    text = f"No {names} was given, so {default} {numbers} {was} used. The answer depends on {them}. {remedy}"
     return [Notice("default-taken", text)]
 
 
@@ -317,7 +318,7 @@ def _refusal(rule: type[Rule], error: ValidationError) -> ParameterError:
     if first["type"] == "extra_forbidden":
         unknown = {str(each["loc"][0]): each["input"] for each in error.errors() if each["type"] == "extra_forbidden"}
         said = [rule.called[name].said(name, value) for name, value in unknown.items() if name in rule.called]
-        text = f"expected parameters among {', '.join(rule.model_fields)}; got {listed(list(unknown))}."
+        text = f"expected parameters among {', '.join(rule._own_first())}; got {listed(list(unknown))}."
         remedy = " ".join(said) or checks.did_you_mean(field, rule.model_fields)
         return ParameterError(text, owner=rule.name, value=field, remedy=remedy)
     message = first["msg"].removeprefix("Value error, ")

@@ -191,9 +191,9 @@ def estimate(
     notes = [*(record.said(bracketed=chosen != "posterior") if is_thinned(record) else record.reading), *meant]
     notes = [each for each in notes if each.code not in MISREAD]
     if chosen != method and not record.ordered:
-        notes.append(Notice("counts-only", "The log holds pull counts without their order: method counts is used."))
+        notes.append(Notice("counts-only", "The log has pull counts without their order, so method counts is used."))
     if scale == "unknown":
-        notes.append(Notice("scale-unknown", "The width's scale is taken as unknown: gaps are known up to one factor."))
+        notes.append(Notice("scale-unknown", "The width's scale is treated as unknown: gaps have one unknown factor."))
     closed_form: Method = "bracket" if record.ordered else "counts"
     known = known_means(best_mean, anchor, record.arms)
     if len(known) > 1:
@@ -508,11 +508,12 @@ def _estimate_together(request: Request) -> Answer:
     answer.warnings += pooled.notices
     if 2 * diagnosis.count("few-pulls") > several:
         text = (
-            "Most demonstrations turned from an arm after few pulls: that its gap is rather too small does not average "
-            "out, and its pooled interval is likely too short."
+            "Most demonstrations turned from an arm after few pulls. Its gap is then somewhat too small. This does not "
+            "average out, and its pooled interval is probably too short."
         )
         answer.warnings.append(Notice("few-pulls-pooled", text))
-    answer.notes.append(Notice("pooled", f"{several:,} demonstrations are taken as of one instance, and pooled."))
+    text = f"{several:,} demonstrations are assumed to have the same arms and values, and are pooled."
+    answer.notes.append(Notice("pooled", text))
     answer.notes += [notice for _, notice in _references(request, answer, units)]
     _report_lost(request, answer, units)
     return answer
@@ -532,7 +533,7 @@ def _references(request: Request, answer: Answer, units: NDArray[np.int64]) -> P
 
     def reference(which: int) -> Notice:
         arm = request.log.arms[units[which]]
-        return Notice("reference", f'Ratios are counted in the gap of "{arm}".', arm=arm)
+        return Notice("reference", f'Ratios are relative to the gap of "{arm}".', arm=arm)
 
     counted = ~np.isnan(answer.numbers["ratio"]).all(axis=-1)
     return notices_of(np.flatnonzero(counted), answer.demonstrations, reference)

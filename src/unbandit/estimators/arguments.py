@@ -166,8 +166,8 @@ def _check_thinned(record: ThinnedLog, rule: Demonstrator) -> None:
     if record.kept is None and total > 2 * seen:
         raise LogError(
             f"{total - seen:,} of {total:,} rounds are missing, which leaves every gap open.",
-            remedy=f"Add the missing rows, give the probability of being kept with {option('kept')} if they got lost "
-            f"at random, or leave the column out ({option('columns')}) if rows are complete and in order.",
+            remedy=f"Add the missing rows, give the share that was kept with {option('kept')} if rounds are missing at "
+            f"random, or leave the column out ({option('columns')}) if rows are complete and in order.",
         )
 
 
@@ -346,12 +346,12 @@ def meant_rule(rule: Demonstrator, bernoulli: bool, sigma: float | None = None) 
     is_silent = rule.model_fields_set.isdisjoint(("noise", "mean", "deviation", "sigma"))
     said = {name: getattr(rule, name) for name in rule.model_fields_set}
     if bernoulli and is_silent and getattr(rule, "noise", None) == "gaussian":
-        text = f"Rewards are 0 or 1, so {rule.name} is taken to believe that too, with Beta priors (noise=bernoulli). "
-        text += "If it believed in normal rewards, say so with noise=gaussian."
+        text = f"Rewards are 0 or 1, so {rule.name} is assumed to use Beta priors (noise=bernoulli). "
+        text += "If it assumed normal rewards, say so with noise=gaussian."
         return type(rule)(**said | {"noise": "bernoulli"}), [Notice("beta-priors", text)]
     believes = isinstance(rule, RandomisedRule) and "sigma" in type(rule).model_fields and not rule.bernoulli_only
     if believes and "sigma" not in said and sigma is not None and 0 < sigma < math.inf and not bernoulli:
-        text = f"{rule.name} is taken to know the rewards' standard deviation, {sigma:g}. If it assumed another one, "
+        text = f"{rule.name} is assumed to know the rewards' standard deviation, {sigma:g}. If it assumed another one, "
         text += f"say so with {rule.name}:sigma=..."
         return type(rule)(**said | {"sigma": float(sigma)}), [Notice("sigma-shared", text)]
     return rule, []

@@ -46,7 +46,7 @@ DOUBTS = frozenset(
 PERHAPS, BY_STRETCH = "Perhaps arm", "to see the estimates stretch by stretch."
 UNRELIABLE = DOUBTS | MISREAD | {"drift"}
 """Notices with which answers are not to be relied on."""
-STANDS = "That does not lift the warning above, which is about something that simulations are not compared in."
+STANDS = "This does not cancel the warning above: it is about something that the simulations do not test."
 
 
 def wanted(check: bool | None) -> bool:
@@ -157,11 +157,11 @@ def said_of(
 
     warnings = _drifted(drifts, check.simulations)
     seen = check.checked == 1 and any(each.name == DRIFT and each.tail <= ALARM for each in check.statistics)
-    nothing = "nothing else" if warnings or seen else "nothing"
-    looks = f"the log looks like one that {short_numbers(str(rule))} made"
+    apart = "Apart from the drift, it" if warnings or seen else "It"
+    looks = f"{short_numbers(str(rule))} fits this log"
     if check.failed:
-        looks = f"taken together, the demonstrations look like those of {short_numbers(str(rule))}"
-    stands = "" if check.failed else f"; {nothing} stands out compared with {check.simulations} simulations of it"
+        looks = f"{short_numbers(str(rule))} fits the demonstrations taken together"
+    stands = "" if check.failed else f". {apart} does not differ noticeably from {check.simulations} simulations"
     one_by_one = any(each.name == ONE_BY_ONE for each in check.statistics)
     only_simulated = isinstance(rule, IndexRule | RecentIndexRule) and not (one_by_one or check.weighed)
     parts = [f"Checked: {looks}{stands}.", check.reason or "", SELDOM_TOLD_APART if only_simulated else ""]

@@ -253,7 +253,7 @@ def _disagreement(request: Request, found: Found, name: str | None) -> list[Noti
     larger = agreeing.arms.size > rest.arms.size
     text = (
         f"The means given as known do not agree. From {_names(request, agreeing)} the most-pulled arm would have a "
-        f"mean of {level:.4g}, from {_names(request, rest)} one of {other:.4g}. The answer rests on the former, "
+        f"mean of {level:.4g}, from {_names(request, rest)} one of {other:.4g}. The answer is based on the former, "
         f"{'the larger group' if larger else 'the lower, neither being the larger group'}; the answer from the latter "
         "is given beside it."
     )
@@ -266,7 +266,7 @@ def _disagreement(request: Request, found: Found, name: str | None) -> list[Noti
         most = float(above.implied.max() - level)
         text = (
             f"Pulled less often than the known mean calls for: {_names(request, above)}, up to {most:.4g} above the "
-            "common level. Something besides the rule may have held them back, such as a limit on how often one arm "
+            "common level. Something other than the rule may have held them back, such as a limit on how often one arm "
             "is shown. They are not used to find the level, and their gaps come from their known means."
         )
         notices.append(Notice("above-level", text, arm=arms[above.arms[0]], demonstration=name))
@@ -276,4 +276,4 @@ def _disagreement(request: Request, found: Found, name: str | None) -> list[Noti
 def _agreement(found: Sequence[Found]) -> Notice:
     """Say how many known means the common level rests on."""
     count = min(each.levels.arms.size for each in found)
-    return Notice("common-level", f"The common level rests on {count:,} known means, which agree with each other.")
+    return Notice("common-level", f"The common level is based on {count:,} known means, which agree with each other.")

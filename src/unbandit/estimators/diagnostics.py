@@ -41,8 +41,8 @@ ROUNDING = 1e-9  # by which a number may be beyond what is possible
 FEW_BESIDE = 3  # pulls per arm beside the most-pulled one, up to which a rule that settled early looks like sorted rows
 
 BEGINNING = (
-    f"If the log begins in mid-run, give the pulls before it with {option('starting_pulls')}; if rounds got lost at "
-    f"random, the share that was kept, with {option('kept')}."
+    f"If the log begins in mid-run, give the pulls before it with {option('starting_pulls')}. If rounds are missing at "
+    f"random, give the share that was kept with {option('kept')}."
 )
 
 Result = TypeVar("Result")
@@ -127,8 +127,8 @@ class _ShortRecord(Diagnostic):
 
     def notice(self, seen: Reading) -> Notice:
         text = (
-            f"The log ends in round {seen.lengths:,}, before all {len(seen.arms)} arms have been pulled once: it says "
-            "next to nothing about any arm."
+            f"The log ends in round {seen.lengths:,}, before all {len(seen.arms)} arms have been pulled once: it "
+            "reveals almost nothing about any arm."
         )
         return Notice(self.code, text, round=int(seen.lengths))
 
@@ -149,7 +149,7 @@ class _OddOpening(Diagnostic):
         repeat = int(np.flatnonzero(np.append(new, 0) != np.arange(1, new.size + 2))[0]) + 1
         text = (
             f"The opening is not one pull of every arm: round {repeat:,} repeats an arm before all {len(seen.arms)} "
-            "have been pulled. The rule assumed would have pulled every arm once first; the estimates may be off."
+            "have been pulled. The assumed rule would have pulled every arm once first; the estimates may be wrong."
             f"{'' if _LateArm().marks(seen).any() else f' {BEGINNING}'}"
         )
         return Notice(self.code, text, round=repeat)
@@ -281,8 +281,8 @@ class _NearBest(Diagnostic):
     def notice(self, seen: Reading) -> Notice:
         best = seen.arms[int(seen.comparison.best.argmax())]
         text = (
-            f"{self.marked(seen).size} arms are too close to {quoted(best)}, the most-pulled one, to tell apart: it "
-            f"may be the luckiest of them rather than the best. {self.consequence}"
+            f"{self.marked(seen).size} arms are too close to {quoted(best)}, the most-pulled one, to distinguish: it "
+            f"may be the luckiest rather than the best. {self.consequence}"
         )
         return Notice(self.code, text, arm=best)
 
@@ -329,7 +329,7 @@ class _FewPulls(Diagnostic):
         at = few[np.argmin(seen.comparison.own[few])]
         text = (
             f"Arm {quoted(seen.arms[at])}{_and_more(few)} had fewer than {FEW_PULLS} pulls when the rule last turned "
-            "from it: the gap is rather too small, which the interval allows for."
+            "from it. Its gap is probably somewhat too small; the interval allows for that."
         )
         return Notice(self.code, text, arm=seen.arms[at])
 
@@ -354,7 +354,7 @@ class _NotReconsidered(Diagnostic):
         at = strange[np.argmin(seen.last[strange])]
         text = (
             f"After round {seen.last[at]:,} the log never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
-            "though by its end the rule assumed would have. Another rule, or other parameters, may have made it; do "
+            "although by its end the assumed rule would have. Another rule, or other parameters, may have made it; do "
             f"not trust the estimates. If the arm was withdrawn, give its last round with {option('availability')}."
         )
         return Notice(self.code, text, round=int(seen.last[at]), arm=seen.arms[at])
@@ -373,7 +373,7 @@ class _OrderBroken(Diagnostic):
         text = (
             f"The order of an elimination rule is broken in round {broken:,}: arm {quoted(arm)} is pulled again after "
             "its turn had passed. The log was made by another rule, or rows are missing; do not trust the estimates. "
-            f"If rounds got lost at random, give the share that was kept, with {option('kept')}."
+            f"If rounds are missing at random, give the share that was kept with {option('kept')}."
         )
         return Notice(self.code, text, round=broken, arm=arm)
 
@@ -429,7 +429,7 @@ class _Coarse(Diagnostic):
     def notice(self, seen: Reading) -> Notice:
         text = (
             "The rule decides in batches or tests rarely: a gap lies between two of its decisions, the point halfway, "
-            "and the interval, which takes in both, is rather too long."
+            "and the interval, which covers both, is somewhat too long."
         )
         return Notice(self.code, text)
 
@@ -461,7 +461,7 @@ class _ShortHorizon(Diagnostic):
                 f"The horizon {seen.horizon:,} is below the {required:,.0f} rounds that the paper's Theorem 2 asks for "
                 "at the estimated gaps"
             )
-        return Notice(self.code, f"{text}: its error bound is not promised here. The intervals do not rest on it.")
+        return Notice(self.code, f"{text}: its error bound is not guaranteed here. The intervals do not depend on it.")
 
 
 def _diagnostics(request: Request) -> list[Diagnostic]:

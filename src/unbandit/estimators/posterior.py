@@ -32,11 +32,11 @@ REPLICATES = {"clouds": 1, "draws": 500}  # of a posterior that is one of many i
 def from_the_prior(request: Request) -> list[Notice]:
     """Say what in the answer comes from the prior alone."""
     if request.rule.reveals == "best":
-        text = "The log shows which arm the rule judged best, no values: means and gaps are little but the prior's."
+        text = "The log shows which arm the rule judged best, but no values: means and gaps come mainly from the prior."
         return [Notice("values-from-prior", text)]
     free = isinstance(request.noise, Gaussian) and request.anchor is None and request.log.rewards is None
     if getattr(request.rule, "shifts", True) and free:
-        text = "The actions show how the means differ, not their common level: that is the prior's. Read the gaps."
+        text = "The actions show how the means differ; their common level comes from the prior. Use the gaps."
         return [Notice("level-from-prior", text)]
     return []
 

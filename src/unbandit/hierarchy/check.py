@@ -107,9 +107,9 @@ def said_of_population(check: Check, rule: str) -> tuple[list[Notice], list[Noti
         )
         return [Notice("does-not-fit", text)], []
     text = (
-        f"Checked: the choices look like those of {name}. Nothing stands out compared with {check.simulations} "
-        f"simulations of {counted(check.checked, 'participant')}. {check.reason} That does not prove the rule: "
-        "similar ones may fit as well."
+        f"Checked: {name} fits these choices. They do not differ noticeably from {check.simulations} simulations of "
+        f"{counted(check.checked, 'participant')}. {check.reason} This does not prove the rule: similar rules may fit "
+        "as well."
     )
     return [], [Notice("fits", text)]
 

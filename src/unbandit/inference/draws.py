@@ -112,7 +112,8 @@ def check_informative(log: ActionLog, rule: Demonstrator) -> None:
     if not log.ordered:
         raise NotIdentifiable("The log holds pull counts without their order, and the posterior needs the order.")
     if rule.reveals == "nothing" and log.rewards is None:
-        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the log says nothing of them.")
+        text = f"{rule.name}: its choices do not depend on rewards, so the log reveals nothing about them."
+        raise NotIdentifiable(text)
     if (shortest := int(log.lengths.min())) < len(log.arms):
         raise NotIdentifiable(
             f"The log has {counted(shortest, 'round')} for {len(log.arms)} arms: "
@@ -224,8 +225,8 @@ def _few_known(log: ActionLog, rule: Demonstrator, result: FilterResult) -> list
         return []
     known = int(np.count_nonzero(~np.isnan(log.rewards)))
     text = (
-        f"The common level of the means rests on {known} known reward(s), and the cloud may hold too few values of it: "
-        "trust the gaps more than the means, and compare two seeds."
+        f"The common level of the means is based on {known} known reward(s), and the cloud may have too few values of "
+        "it: trust the gaps more than the means, and compare two seeds."
     )
     return [Notice("level-from-rewards", text)]
 
@@ -266,7 +267,7 @@ def clouds_differ(
     ]
     more = f" and {counted(len(far) - MOST_NAMED, 'more number')} as far" if len(far) > MOST_NAMED else ""
     text = (
-        f"The computation has not settled: another seed would typically move {', '.join(named)}{more}. Give more "
+        f"The computation has not converged: another seed would typically change {', '.join(named)}{more}. Give more "
         f"{option('particles')} than {particles:,}."
     )
     return [Notice("clouds-differ", text, arm=arms[far[0].arm])]

@@ -190,7 +190,8 @@ def check_hidden_posterior(log: ThinnedLog | PartialLog, rule: Demonstrator) -> 
             remedy=f"`estimate` reads it with {option('method', 'bracket')}." if is_read else "Give the whole run.",
         )
     if rule.reveals == "nothing":
-        raise NotIdentifiable(f"{rule.name}: its choices do not depend on rewards, so the log says nothing of them.")
+        text = f"{rule.name}: its choices do not depend on rewards, so the log reveals nothing about them."
+        raise NotIdentifiable(text)
     if rule.gains is not None:
         raise NotIdentifiable(
             f"{rule.name}: the log {what}, and there is then no posterior of a rule that divides rewards by the"
@@ -289,8 +290,8 @@ def _said_of_missing(log: ThinnedLog | PartialLog) -> list[Notice]:
     """Warn where nobody said that rounds got lost at random."""
     if isinstance(log, PartialLog) or log.kept is not None or log.begins_late:
         return []
-    text = "Rounds are missing, and the posterior takes each to be missing whatever arm was pulled in it. If rounds of "
-    text += f"some arms got lost more often, it is wrong. If they got lost at random, say so with {option('kept')}."
+    text = "Rounds are missing, and the posterior assumes that this does not depend on the arm. If rounds of some arms "
+    text += f"are missing more often, it is wrong. If rounds are missing at random, say so with {option('kept')}."
     return [Notice("missing-at-random", text)]
 
 

@@ -235,7 +235,7 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
                 found[role] = (position,)
                 taken.append(position)
     if "arm" not in found:
-        text = f"{NO_ARM} (or action, choice, option ...); the table has {_quoted(names)}."
+        text = f"{NO_ARM} (or action, choice, option ...). Columns: {_quoted(names)}."
         remedy = f"Say which one holds the arms with {naming('arm')}."
         if near := _like_a("arm", names):
             remedy = f"Did you mean {naming('arm', near)}?"
@@ -280,7 +280,7 @@ def _positions(role: str, name: str, names: Sequence[str], refuse: Refuse) -> tu
             text = f'expected a column on either side of a plus sign; got "{name}".'
             raise refuse(text, column=name, value=name, remedy=f"Name them with {naming(role, 'NAME+NAME')}.")
         return tuple(at for part in parts for at in _positions(role, part, names, refuse))
-    text = f'expected a column "{name}" for {role}; the table has {_quoted(names)}.'
+    text = f'There is no column "{name}" for {role}. Columns: {_quoted(names)}.'
     near = checks.nearest(name.lower(), [each.lower() for each in names])
     meant = next((each for each in names if each.lower() == near), None)
     remedy = f"Name one of these with {naming(role)}." if meant is None else f"Did you mean {naming(role, meant)}?"
@@ -326,9 +326,9 @@ def column_notices(
     if guessed:
         taken = ", ".join(f'"{name}" as {role}' for role, name in guessed.items())
         role = next(iter(sorted(guessed, key=("demonstration", "pulls", "round", "arm").index)))
-        remedy = f"If that is wrong, say so with {naming(role)}"
-        remedy += "." if role == "arm" else f", or {naming(role, '')} for none."
-        notices.append(Notice("columns", f"columns are read by their names: {taken}. {remedy}"))
+        remedy = f"To change this, use {naming(role)}"
+        remedy += "." if role == "arm" else f" (or {naming(role, '')} if there is none)."
+        notices.append(Notice("columns", f"Columns were recognised by name: {taken}. {remedy}"))
     read = {at for places in found.values() for at in places}
     free = [name for at, name in enumerate(names) if at not in read and name.strip()]
     rewards = list(filter(is_reward_like, free))
@@ -336,16 +336,16 @@ def column_notices(
     others = [name for name in free if name not in rewards and name not in counts]
     if counts and "pulls" not in found and named.get("pulls") != "":
         verb, which = ("is", "it") if len(counts) == 1 else ("are", "one of them")
-        text = f"every row is read as one choice, and {_quoted(counts)} {verb} ignored: if {which} counts choices, "
+        text = f"Every row is read as one choice, and {_quoted(counts)} {verb} ignored. If {which} counts choices, "
         notices.append(Notice("columns", f"{text}say so with {naming('pulls', counts[0])}."))
-    remedy = "if it holds the rewards, say so with"
-    texts = [f'column "{name}" is ignored: {remedy} {naming("reward", name)}.' for name in rewards]
+    remedy = "If it contains the rewards, say so with"
+    texts = [f'Column "{name}" is ignored. {remedy} {naming("reward", name)}.' for name in rewards]
     if named.get("reward") == "":
         texts = []
     if others and not {"demonstration", "round", "pulls"} & {*found, *named}:
         verb, which = ("is", "it") if len(others) == 1 else ("are", "one of them")
         texts.append(
-            f"all rows are read as one log, in order; not read {verb} {_quoted(others)}. If {which} distinguishes "
+            f"All rows are read as one log, in order; {_quoted(others)} {verb} not used. If {which} distinguishes "
             f"people, runs or rounds, say so with {naming('demonstration')} or {naming('round')}."
         )
     return (*notices, *(Notice("reading", text) for text in texts))

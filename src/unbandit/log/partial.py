@@ -113,7 +113,7 @@ class PartialLog(SeenRows):
             text = f"expected rounds from 0 or 1{begins}, so the opening is missing."
             remedy = f"Give the pulls of every arm before it with {option('starting_pulls')}."
             if _has_holes(self):
-                remedy = f"If rounds got lost at random, give the probability of being kept with {option('kept')}."
+                remedy = f"If rounds are missing at random, give the share that was kept with {option('kept')}."
             raise LogError(text, remedy=remedy)
         return self.starting_pulls
 
@@ -276,7 +276,7 @@ class ThinnedLog(SeenRows):
         seen, total = int(self.rows.lengths.sum()), int(self.lengths.sum())
         if self.kept is not None:
             about = "about " if self.numbers is None else ""
-            text = f"every round was kept with a probability of {self.kept:g}: {seen:,} of {about}{total:,} are here. "
+            text = f"Every round was kept with a probability of {self.kept:g}: {seen:,} of {about}{total:,} are left. "
             text += "Pulls are those seen; intervals allow for the others."
             if self.numbers is None and not isinstance(self.rows, ActionLog):
                 text += f" A log whose numbered rounds have no holes is whole: read it without {option('kept')}."
@@ -284,14 +284,14 @@ class ThinnedLog(SeenRows):
         text = f"{counted(total - seen, 'round is', 'rounds are')} missing of {total:,} ({1 - seen / total:.1%})"
         text += ", all before the log begins. Pulls are those seen." if self.begins_late else ". Pulls are those seen."
         if bracketed:
-            text += " The others may be of any arm, so every gap lies in a bracket that takes in all cases."
+            text += " The others may be of any arm, so every gap has limits that cover all cases."
             if len(self.lengths) > 1 and (self.lengths == self.rows.lengths).any():
-                text += " Demonstrations that miss none are read as they are."
+                text += " Demonstrations without missing rounds are read as they are."
         if self.begins_late:
             text += f" Give those of every arm, if you know them, with {option('starting_pulls')}."
             return (*self.rows.reading, Notice("begins-late", text, count=total - seen))
         if bracketed:
-            text += f" If rounds got lost at random, give the probability of being kept with {option('kept')}."
+            text += f" If rounds are missing at random, give the share that was kept with {option('kept')}."
         return (*self.rows.reading, Notice("missing-rounds", text, count=total - seen))
 
     def _missing_block(self) -> tuple[Notice, ...]:

@@ -105,13 +105,14 @@ class RewardColumn:
     def notice(self) -> Notice:
         """Say how many rewards were read, and what uses them."""
         if self.values() is None:
-            return Notice("reading", f'column "{self.name}" is ignored: it holds no rewards that are numbers.')
+            return Notice("reading", f'Column "{self.name}" is ignored: it contains no numeric rewards.')
         total = sum(values.size for values in self._batches)
-        held = f'column "{self.name}" holds {self._known:,} of {total:,} rewards'
+        rows = f"all {total:,} rows" if self._known == total else f"{self._known:,} of {total:,} rows"
+        held = f'Column "{self.name}" has a reward in {rows}'
         held += ", written with decimal commas" if self._marks.commas else ""
-        text = f"{held}: only {option('method', 'posterior')} and population use them."
+        text = f"{held}. Only {option('method', 'posterior')} and unbandit population use rewards."
         if not self._named and self.name.strip() != "reward":
-            text += f" If it holds something else, say so with {option('columns', {'reward': ''})}."
+            text += f" If it contains something else, say so with {option('columns', {'reward': ''})}."
         return Notice("reading", text, count=self._known)
 
 

@@ -260,8 +260,8 @@ def source_notices(sources: Sequence[Source]) -> tuple[Notice, ...]:
 
 def blank_rows_notice(count: int) -> tuple[Notice, ...]:
     """Say that rows were left out whose cells are all blank."""
-    rows = "1 row has blank cells alone and is" if count == 1 else f"{count:,} rows have blank cells alone and are"
-    return (Notice("reading", f"{rows} left out: no round.", count=count),) if count else ()
+    rows = "1 row is completely blank and was" if count == 1 else f"{count:,} rows are completely blank and were"
+    return (Notice("reading", f"{rows} left out.", count=count),) if count else ()
 
 
 def check_columns(source: Source, kinds: Mapping[str, str], where: str) -> None:
@@ -291,7 +291,7 @@ def unreadable(name: str, error: BaseException) -> LogError:
     elif isinstance(error, ValueError):
         text, remedy = f"expected the name of a file; no file can have this one ({first_line(error)}).", "Check it."
     elif isinstance(error, FileNotFoundError):
-        text = "expected a file; there is none of this name."
+        text = "file not found."
     elif isinstance(error, IsADirectoryError):
         text, remedy = "expected a file; got a directory.", "Name one file in it."
     elif isinstance(error, PermissionError):

@@ -260,7 +260,7 @@ def test_control_c_does_not_wait_for_a_posterior(tmp_path):
         _, error = run.communicate(timeout=60)
     assert time.monotonic() - began < 5  # a second on an idle machine
     assert run.returncode == 130
-    assert "Stopped. What was measured is kept in look: the same command resumes." in error
+    assert "Stopped. Results so far are kept in look. Run the same command to resume." in error
     assert error.count("\n") == 1, error  # nothing of killed processes and of tasks that waited
 
 

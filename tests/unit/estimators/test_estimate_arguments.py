@@ -19,7 +19,7 @@ def test_a_log_may_be_a_path_or_a_sequence(tmp_path):
 
 
 def test_text_is_a_path_and_not_a_row_of_letters(tmp_path):
-    with pytest.raises(LogError, match="there is none of this name"):
+    with pytest.raises(LogError, match="file not found"):
         estimate(str(tmp_path / "nothing.csv"), "ucb", sigma=1.0)
 
 

@@ -315,7 +315,7 @@ def test_rewards_of_0_and_1_are_refused_with_what_works():
 
 def test_one_value_for_all_demonstrations_is_said():
     number = FittedNumber("rate", 0.3, 0.1, 0.5, "evidence")
-    assert "All demonstrations are taken to share it" in fitted_notice([number], 0.95, 2).message
+    assert "All demonstrations are assumed to share it" in fitted_notice([number], 0.95, 2).message
     assert "demonstrations" not in fitted_notice([number], 0.95).message
 
 

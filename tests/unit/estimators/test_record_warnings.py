@@ -172,7 +172,7 @@ def test_a_horizon_long_enough_for_theorem_2_has_no_note():
 def test_what_the_reading_had_to_say_is_a_note(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("arm,reward\nA,1\nB,0\nA,1\n")
-    assert 'column "reward" holds 3 of 3' in notices(ActionLog.read(path), "ucb")["reading"].message
+    assert 'Column "reward" has a reward in all 3 rows' in notices(ActionLog.read(path), "ucb")["reading"].message
 
 
 def test_with_several_demonstrations_a_notice_names_its_own():
@@ -189,7 +189,7 @@ def test_both_kinds_of_missing_rows_are_named_once():
     kept = np.random.default_rng(1).random(3_000) < 0.3
     found = notices(ActionLog.from_actions(whole[kept].tolist(), arms=range(4)), "ucb", check=True)
     said = " ".join(each.message for each in found.values())
-    for words in ("give the pulls before it with starting_pulls", "the share that was kept, with kept"):
+    for words in ("give the pulls before it with starting_pulls", "give the share that was kept with kept"):
         assert said.count(words) == 1
     assert "kept" in notices("ABAAB", "ucb", arms="ABCD")["opening"].message  # no arm is late
 

@@ -307,8 +307,8 @@ def test_more_demonstrations_that_do_not_fit_than_by_chance_are_a_misfit(failed:
     _, notes = said_of(together, ub.UCB1())
     if failed == 1:
         assert "1 of 20 does not fit, as may happen by chance; 19 fit." in together.reason
-        assert notes[0].text.startswith("Checked: taken together, the demonstrations look like those of ucb1")
-        assert "nothing stands out" not in notes[0].text
+        assert notes[0].text.startswith("Checked: ucb1:exploration=2.0 fits the demonstrations taken together.")
+        assert "does not differ" not in notes[0].text
     if failed == 3:
         assert together.p_value == pytest.approx(
             2 * (1 - sum(math.comb(20, k) * 0.01**k * 0.99 ** (20 - k) for k in range(3)))

@@ -111,7 +111,7 @@ def test_a_table_of_rounds_does_not_go_with_skipped_ones():
 
 
 def on_blank_rows(log):
-    return [(each.count, each.message) for each in log.reading if "blank cells alone" in each.message]
+    return [(each.count, each.message) for each in log.reading if "completely blank" in each.message]
 
 
 @pytest.mark.parametrize("blank", [None, "skip"])
@@ -120,7 +120,7 @@ def test_rows_that_are_blank_in_all_columns_are_no_rows(blank, separator):
     text = "arm,round,note\n,,\nA,1,\n,,\n,,\nB,2,\nA,3,x\n,,\n".replace(",", separator)
     log = ActionLog.from_bytes(text.encode(), blank=blank)
     assert log.actions.tolist() == [0, 1, 0]
-    assert on_blank_rows(log) == [(4, "4 rows have blank cells alone and are left out: no round.")]
+    assert on_blank_rows(log) == [(4, "4 rows are completely blank and were left out.")]
     with pytest.raises(LogError, match=r'row 2 \(line 6\), column "round": expected a whole number for round; got "x"'):
         ActionLog.from_bytes(text.replace("2", "x").encode(), blank=blank)
 

@@ -67,13 +67,13 @@ def test_rounds_make_a_log_of_choices_unless_pulls_are_named() -> None:
 @pytest.mark.parametrize(
     ("names", "columns", "column", "words"),
     [
-        (["x", "y"], None, "arm", "the table has \"x\", \"y\".*columns={'arm': 'NAME'}"),
+        (["x", "y"], None, "arm", "Columns: \"x\", \"y\".*columns={'arm': 'NAME'}"),
         (["values"], None, "arm", "columns={'arm': 'NAME'}"),
         (["arm", "x", "arm"], None, "arm", "twice. Rename or remove"),
         (["arm ", "arm"], None, "arm", "twice. Rename or remove"),
         (["choice", "action"], None, "action", "\"choice\" and \"action\".*columns={'arm': 'choice'}"),
         (["arm", "trial", "time"], None, "time", "\"trial\" and \"time\".*columns={'round': 'trial'}"),
-        (["arm", "x"], {"round": "nowhere"}, "nowhere", "the table has \"arm\", \"x\".*columns={'round': 'NAME'}"),
+        (["arm", "x"], {"round": "nowhere"}, "nowhere", "Columns: \"arm\", \"x\".*columns={'round': 'NAME'}"),
     ],
 )
 def test_what_cannot_be_told_is_refused(
@@ -111,7 +111,7 @@ def test_only_unused_rewards_are_spoken_of() -> None:
     def notices(**columns: object) -> list[str]:
         return [phrase(notice.text, shell_option) for notice in ActionLog.from_frame(pl.DataFrame(columns)).reading]
 
-    ignored = 'column "Gain" is ignored: if it holds the rewards, say so with --columns reward=Gain.'
+    ignored = 'Column "Gain" is ignored. If it contains the rewards, say so with --columns reward=Gain.'
     assert notices(arm=["A", "B"], Gain=[1, 2], round=[1, 2], age=[7, 8]) == [ignored]
     assert ignored not in notices(arm=["A", "B"], reward=[1, 2])
     assert ActionLog.from_frame(pl.DataFrame({"arm": ["A", "B"], "gain": [1, 2]}), columns={"reward": ""}).notices == ()
@@ -129,22 +129,22 @@ def notices(table: dict[str, list[object]], **options: object) -> tuple[str, ...
 def test_one_line_says_which_columns_were_taken_for_what() -> None:
     table: dict[str, list[object]] = {"user": [1, 1, 2], "Choice": ["A", "B", "A"], "trial": [1, 2, 1]}
     assert notices(table) == (
-        'columns are read by their names: "Choice" as arm, "user" as demonstration, "trial" as round. If that is '
-        "wrong, say so with columns={'demonstration': 'NAME'}, or columns={'demonstration': ''} for none.",
+        'Columns were recognised by name: "Choice" as arm, "user" as demonstration, "trial" as round. To change this, '
+        "use columns={'demonstration': 'NAME'} (or columns={'demonstration': ''} if there is none).",
     )
     named = {"arm": "Choice", "demonstration": "user", "round": "trial"}
     assert notices(table, columns=named) == ()
     assert notices(table, columns={"arm": "Choice", "demonstration": "user"}) == (
-        "columns are read by their names: \"trial\" as round. If that is wrong, say so with columns={'round': 'NAME'}, "
-        "or columns={'round': ''} for none.",
+        "Columns were recognised by name: \"trial\" as round. To change this, use columns={'round': 'NAME'} (or "
+        "columns={'round': ''} if there is none).",
     )
     assert notices({"arm": ["A", "B"], "round": [1, 2], "demonstration": [1, 1]}) == ()
 
 
 def test_rewards_that_nobody_named_are_spoken_of() -> None:
     (text,) = notices({"arm": ["A", "B", "A"], "observed_reward": [1.5, None, 0.0]})
-    assert text.startswith('column "observed_reward" holds 2 of 3 rewards')
-    assert text.endswith("If it holds something else, say so with columns={'reward': ''}.")
+    assert text.startswith('Column "observed_reward" has a reward in 2 of 3 rows.')
+    assert text.endswith("If it contains something else, say so with columns={'reward': ''}.")
     (text,) = notices({"arm": ["A", "B", "A"], "reward": [1.5, None, 0.0]})
     assert "something else" not in text
 
@@ -180,13 +180,13 @@ def test_joined_columns_are_scanned_and_read_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"demonstration": "subject+nowhere"}, 'a column "nowhere" for demonstration'),
+        ({"demonstration": "subject+nowhere"}, 'no column "nowhere" for demonstration'),
         ({"demonstration": "subject+subject"}, 'got "subject" twice for demonstration'),
         ({"demonstration": "subject+"}, 'a column on either side of a plus sign; got "subject+"'),
         ({"demonstration": "+ +subject"}, "a column on either side of a plus sign"),
-        ({"demonstration": "subject+-"}, 'a column "-" for demonstration'),
+        ({"demonstration": "subject+-"}, 'no column "-" for demonstration'),
         ({"demonstration": "subject+picked", "arm": "picked"}, '"picked" for demonstration and arm'),
-        ({"round": "subject+block+picked"}, 'a column "subject+block+picked" for round'),
+        ({"round": "subject+block+picked"}, 'no column "subject+block+picked" for round'),
         ({"demonstration": ["subject", "block"]}, "Join the names of several by a plus sign"),
     ],
 )
@@ -257,9 +257,9 @@ def test_every_pair_that_looks_alike_counts() -> None:
 
 def test_names_with_characters_that_nobody_sees() -> None:
     log = ActionLog.from_bytes("\u200barm,re\u00adward\nA,1\nB,2\n".encode())
-    assert log.notices[0].startswith('columns are read by their names: "\\u200barm" as arm.')
+    assert log.notices[0].startswith('Columns were recognised by name: "\\u200barm" as arm.')
     assert "re\\xadward" in log.notices[1]
-    with pytest.raises(LogError, match=r'the table has "a\\u200brms", "a\\xa0b"'):
+    with pytest.raises(LogError, match=r'Columns: "a\\u200brms", "a\\xa0b"'):
         ActionLog.from_bytes("a\u200brms,a\u00a0b\nA,1\nB,2\n".encode(), columns={"arm": "x"})
 
 

@@ -87,7 +87,7 @@ def test_where_arms_come_again_a_line_says_that_counts_are_ignored(tmp_path: Pat
         assert log.ordered
         assert log.reading[1].code == "columns"
         assert (
-            f"\"{name}\" is ignored: if it counts choices, say so with columns={{'pulls': '{name}'}}" in log.notices[1]
+            f"\"{name}\" is ignored. If it counts choices, say so with columns={{'pulls': '{name}'}}" in log.notices[1]
         )
     path = tmp_path / "log.csv"
     path.write_text("t,arm,views\n1,A,510\n2,B,490\n3,A,505\n")

@@ -23,7 +23,7 @@ def check(log: ActionLog) -> None:
     assert log.actions is not None
     assert log.actions.tolist() == [1, 0, 1]
     assert log.notices[1:] == (
-        "column \"gain\" is ignored: if it holds the rewards, say so with columns={'reward': 'gain'}.",
+        "Column \"gain\" is ignored. If it contains the rewards, say so with columns={'reward': 'gain'}.",
     )
 
 

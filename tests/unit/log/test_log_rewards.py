@@ -32,8 +32,9 @@ def read(folder: Path, content: str, **options: object) -> ActionLog:
 def test_a_partly_filled_column_is_read(tmp_path: Path) -> None:
     log = read(tmp_path, "arm,reward,age\nA,0.5,1\nB,,1\nA, NA ,1\nB,nan,1\nA,-1e3,1\nB, true,1\n")
     assert same(log.rewards, [0.5, NAN, NAN, NAN, -1000, 1])
-    assert log.notices[-1] == 'column "reward" holds 3 of 6 rewards: only method="posterior" and population use them.'
-    assert 'not read is "age"' in log.notices[0]
+    said = 'Column "reward" has a reward in 3 of 6 rows. Only method="posterior" and unbandit population use rewards.'
+    assert log.notices[-1] == said
+    assert '"age" is not used' in log.notices[0]
     assert read(tmp_path, "arm\nA\nB\n").rewards is None
     assert read(tmp_path, "arm,reward\nA,\nB,NA\n").rewards is None
 
@@ -79,7 +80,7 @@ def test_a_column_without_any_number_is_left_alone_unless_it_was_named(tmp_path:
     content = "arm,outcome\nA,win\nB,lose\n"
     log = read(tmp_path, content)
     assert log.rewards is None
-    assert log.notices == ('column "outcome" is ignored: it holds no rewards that are numbers.',)
+    assert log.notices == ('Column "outcome" is ignored: it contains no numeric rewards.',)
     with pytest.raises(LogError, match='got "win"'):
         read(tmp_path, content, columns={"reward": "outcome"})
     times = pl.DataFrame({"arm": ["A", "B"], "outcome": pl.Series([0, 1]).cast(pl.Datetime)})

@@ -131,7 +131,7 @@ def test_rewards_are_not_read(tmp_path):
     (tmp_path / "log.csv").write_text("arm,reward,gain\nA,1,2\nB,,3\n")
     said = " ".join(ActionLog.scan(tmp_path / "log.csv").notices)
     assert 'column "reward" is not read' in said
-    assert 'column "gain" is ignored' in said
+    assert 'Column "gain" is ignored' in said
     assert ActionLog.scan(tmp_path / "log.csv").rewards is None
 
 
@@ -150,7 +150,7 @@ def test_text_may_have_quotes_blank_ends_and_old_line_breaks(tmp_path):
 FAULTS = {
     "empty folder": ({}, "", ["expected files that end in .parquet", "the folder has none"]),
     "no match": ({"a.csv": b"arm\nA\nB\n"}, "*.tsv", ["none does", "quotes"]),
-    "no file": ({}, "log.csv", ["there is none of this name"]),
+    "no file": ({}, "log.csv", ["file not found"]),
     "blank arm": ({"a.csv": b"arm,x\nA,1\nB,1\n", "b.csv": b"arm,x\nA,1\nB,1\n,1\n"}, "",
                   ["b.csv row 3 (line 4)", 'column "arm"', "a blank cell", "read the log whole"]),
     "hole": ({"a.csv": b"arm\nA\nB\n", "b.csv": b"arm\nB\nNA\n"}, "", ["b.csv row 2 (line 3)", '"NA"']),

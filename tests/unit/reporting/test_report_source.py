@@ -64,7 +64,7 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_read_is_said_as_everywhere(tmp_path):
-    with pytest.raises(ub.LogError, match="there is none of this name"):
+    with pytest.raises(ub.LogError, match="file not found"):
         read_log(tmp_path / "nothing.csv")
     with pytest.raises(ub.LogError, match="the folder has none"):
         read_log(tmp_path)
