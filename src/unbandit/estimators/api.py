@@ -38,7 +38,7 @@ from unbandit.estimators.arguments import (
     told_availability,
     usable_method,
 )
-from unbandit.estimators.check import beside_doubts, checked, late_start, said_of
+from unbandit.estimators.check import beside_doubts, checked, late_start, said_of, withdrawn_arms
 from unbandit.estimators.diagnostics import (
     Diagnosis,
     PlacedNotices,
@@ -238,7 +238,8 @@ def estimate(
     misfits, said = said_of(found, used, drifts, record, can_fit=is_whole)
     misfits += [] if there is not None else sorted_rows(record)
     misfits += misread(record, fitted)
-    warnings = [*misfits, *late_start(tried, found, answer.posteriors, drawn or 0), *guessed, *warnings]
+    left = withdrawn_arms(tried, found, answer.posteriors, drawn or 0)
+    warnings = [*misfits, *late_start(tried, found, answer.posteriors, drawn or 0), *left, *guessed, *warnings]
     for notice in warnings + answer.warnings:
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
 
@@ -409,7 +410,8 @@ def posterior(
     misfits += [] if there is not None else sorted_rows(record)
     misfits += misread(record, fitted)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
-    warnings = [*misfits, *late_start(request, fit, [found], seed), *guessed, *late_arms(request), *warnings]
+    left = [*late_start(request, fit, [found], seed), *withdrawn_arms(request, fit, [found], seed)]
+    warnings = [*misfits, *left, *guessed, *late_arms(request), *warnings]
     for notice in (each for each in warnings if each.code not in HARMLESS):
         python_warnings.warn(notice.message, AssumptionWarning, stacklevel=2)
     return replace(found, warnings=(*warnings, *meant, *from_the_prior(request)), check=fit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,10 +15,10 @@ from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, Rece
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import MISREAD, Notice, option
 from unbandit.estimators.arguments import shows_part
-from unbandit.estimators.diagnostics import BEGINNING
+from unbandit.estimators.diagnostics import BEGINNING, table_with
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, FittedNumber, not_checked, short_name
-from unbandit.formatting import capitalise, counted, quoted, short_numbers, simulated
+from unbandit.formatting import capitalise, counted, joined, quoted, short_numbers, simulated
 from unbandit.log import ActionLog
 from unbandit.log.partial import ThinnedLog
 from unbandit.progress import current_work, interruptible
@@ -38,8 +39,8 @@ SELDOM_TOLD_APART = (
 )
 DOUBTS = frozenset(
     {
-        "does-not-fit", "late-arm", "late-start", "not-reconsidered", "opening", "order-broken", "shows-sorted",
-        "strained",
+        "does-not-fit", "late-arm", "late-start", "not-reconsidered", "opening", "order-broken", "perhaps-withdrawn",
+        "shows-sorted", "strained",
     }
 )  # fmt: skip
 """Notices that put in doubt that the rule made the record at all."""
@@ -219,6 +220,46 @@ def late_start(request: Request, check: Check, posteriors: Sequence[Posterior], 
     text += f"rule would have tried all arms first. Do not rely on these numbers. {BEGINNING} Or number its rounds "
     text += f"from the run's first one. If the log is whole, check the rule's numbers, and {option('prior')}."
     return [Notice("late-start", text, count=len(late) if len(which) > 1 else None)]
+
+
+def withdrawn_arms(request: Request, check: Check, posteriors: Sequence[Posterior], seed: int = 0) -> list[Notice]:
+    """Warn of arms that a rule of chance is not likely to have left for good: were they withdrawn?"""
+    log, rule = request.log, request.rule
+    if not isinstance(rule, RandomisedRule) or not isinstance(log, ActionLog) or not posteriors:
+        return []
+    if check.reason == NOT_WANTED or request.availability is not None or log.rewards is not None:
+        return []
+    from unbandit.estimators.posterior import placed_anchor
+    from unbandit.inference.check import MOST_CHECKED
+    from unbandit.inference.rivals import withdrawals
+
+    which = np.unique(np.linspace(0, len(log) - 1, min(len(log), MOST_CHECKED)).astype(int)).tolist()
+    found = []
+    for at in which:
+        record, posterior = log.select(at), posteriors[min(at, len(posteriors) - 1)]
+        own = posterior.log_evidence if len(posteriors) == len(log) else None  # one of all says nothing of one
+        silences = withdrawals(
+            record, rule, request.noise, posterior.prior, int(request.horizons[at]), seed, None, own=own,
+            anchor=placed_anchor(request, record),
+        )  # fmt: skip
+        odd = [each for each in silences if each.is_odd(len(log.arms), len(which))]
+        found += [(at, odd)] if odd else []
+    if not found:
+        return []
+    at, odd = max(found, key=lambda each: each[1][0].nats)
+    first, several, arms = odd[0], len(log) > 1, [log.arms[each.arm] for each in odd]
+    count = f"In {len(found):,} of {counted(len(which), 'demonstration')} an arm is left too soon. " if several else ""
+    where = f" of demonstration {quoted(log.demonstrations[at])}" if several else ""
+    more = f" (and {joined(map(quoted, arms[1:]))} after other rounds)" if arms[1:] else ""
+    table = table_with([(log.arms[each.arm], None, each.round) for each in odd])
+    text = (
+        f"{count}Arm {quoted(arms[0])} is never pulled after round {first.round:,}{where}{more}. Under the rule "
+        f"assumed, the log is about 10^{first.nats / math.log(10):.0f} times as probable if the arm was withdrawn "
+        f"then. Do not rely on these numbers. If it was, {table} If not, another rule, or other parameters, may have "
+        "made it."
+    )
+    name, number = (log.demonstrations[at], len(found)) if several else (None, None)
+    return [Notice("perhaps-withdrawn", text, first.round, arms[0], name, number)]
 
 
 def _drifted(drifts: Sequence[ArmDrift], simulations: int) -> list[Notice]:

@@ -172,14 +172,45 @@ def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
     at = late[np.argmin(first[late])]
     others = _and_more(late, " after it")
     added = "the arm was" if late.size == 1 else "arms were"
-    lines = [f"`{arms[each]},{first[each]},`" for each in late[np.argsort(first[late])][:MOST_LATE]]
-    more = " and so on" if late.size > MOST_LATE else ""
+    spans = [(arms[each], int(first[each]), None) for each in late[np.argsort(first[late])]]
     text = (
         f"Arm {quoted(arms[at])} appears only in round {first[at]:,}{others}: if rows are missing, do not trust the "
-        f"estimates. {BEGINNING} If {added} added then, give {option('availability')} a table with the lines "
-        f"{joined(['`arm,first,last`', *lines])}{more}."
+        f"estimates. {BEGINNING} If {added} added then, {table_with(spans)}"
     )
     return Notice("late-arm", text, round=int(first[at]), arm=arms[at])
+
+
+def table_with(spans: Sequence[tuple[str, int | None, int | None]]) -> str:
+    """Say which table to give where arms were there from some first round, or up to some last one.
+
+    Examples
+    --------
+    >>> from unbandit.errors import phrase
+    >>> phrase(table_with([("B", None, 200)]))
+    'give availability a table with the lines `arm,first,last` and `B,,200`.'
+    """
+    lines = [f"`{arm},{first or ''},{last or ''}`" for arm, first, last in spans[:MOST_LATE]]
+    more = " and so on" if len(spans) > MOST_LATE else ""
+    return f"give {option('availability')} a table with the lines {joined(['`arm,first,last`', *lines])}{more}."
+
+
+def misread(record: Record, rule: Demonstrator | None = None) -> list[Notice]:
+    """Return the warnings of how a log was read.
+
+    A rule that decides for a batch of rounds at once leaves their order open: times that only these share say enough.
+    """
+    warnings = [each for each in record.reading if each.code in MISREAD]
+    is_open = longest_tie(record) > max(getattr(rule, "batch", 1), 1)
+    return [each for each in warnings if each.code != "times-tied" or is_open]
+
+
+def longest_tie(record: Record) -> float:
+    """Return how many rows of a demonstration share one time, at most; without times, any number may."""
+    log_times, offsets = getattr(record, "times", None), getattr(record, "offsets", None)
+    if log_times is None or offsets is None:
+        return math.inf
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(log_times.times)) + 1, offsets))
+    return int(np.diff(np.unique(starts)).max())
 
 
 def misread(record: Record, rule: Demonstrator | None = None) -> list[Notice]:

@@ -216,14 +216,20 @@ def infer_request(
 
     Returns also the convention that it is for (`infer_by_conventions`).
     """
-    known, placed = request.anchor, None
-    is_best = known is not None and known.arm is None
-    if known is not None:
-        placed = int(record.pulls.sum(axis=0).argmax()) if known.arm is None else known.arm, known.value
+    is_best = request.anchor is not None and request.anchor.arm is None
     return interruptible(
-        infer_by_conventions, record, request.rule, prior, request.noise, rounds, anchor=placed, is_best=is_best,
+        infer_by_conventions, record, request.rule, prior, request.noise, rounds,
+        anchor=placed_anchor(request, record), is_best=is_best,
         particles=particles, seed=seed, there=request.availability, **options,
     )  # fmt: skip
+
+
+def placed_anchor(request: Request, record: ActionLog) -> tuple[int, float] | None:
+    """Return the arm whose mean is known, and that mean; a known best mean is that of the most-pulled arm."""
+    if request.anchor is None:
+        return None
+    known = request.anchor.arm
+    return int(record.pulls.sum(axis=0).argmax()) if known is None else known, request.anchor.value
 
 
 def _refuse_values(request: Request, found: Posterior) -> None:

@@ -4,7 +4,8 @@ A rule is tested against the others of its kind with their usual parameters, and
 scatter less or more, with a leading arm that gets better or worse, or in batches; `random_choices` stands for every
 rule that chooses at random. A rule that chooses at random is tested against all index rules, whose logs are so regular
 that simulations alone hardly notice, against choices that depend on no reward (`odds_of_rivals`): means that are
-all alike let most rules look like those; and against itself with other numbers (`odds_of_numbers`).
+all alike let most rules look like those; and against itself with other numbers (`odds_of_numbers`), with its
+beginning missing (`settled_from_the_start`), or with an arm withdrawn (`withdrawals`).
 """
 
 import math
@@ -13,10 +14,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, rules
-from unbandit.errors import InferenceError, ParameterError
+from unbandit.errors import InferenceError, NotIdentifiable, ParameterError
 from unbandit.fit import IF
 from unbandit.inference.clouds import evidence_without_clouds, one_look_ahead, run_filters
 from unbandit.inference.decisions import Decisions, Predictions, predict, without_rule
@@ -41,6 +43,8 @@ CHANCE_CLOUDS = 2  # the same of an index rule, with as many particles as usual
 ROOM = 5.0  # nats that the rule may be behind because its means, and its evidence, are not known exactly
 BEGINNINGS, FOLLOWING = (4, 8, 16, 32, 64), 4  # rounds per arm; and how many times as many are compared with them
 SETTLED = 7.0  # nats by which a log looks as if it began in mid-run, beyond which that is said (as measured)
+FEWEST_NATS, MOST_SILENT = 5.0, 3  # of an arm's silence, to be asked about at all; and of how many arms
+WITHDRAWN = 6.0  # nats and those of the number of arms, beyond which an arm is said to be withdrawn (as measured)
 NEARLY_AS_PROBABLE = 3.0  # nats behind the most probable rival, within which others are named
 
 
@@ -331,3 +335,77 @@ def settled_from_the_start(
                 break
         found = max(found, as_later - own)
     return found
+
+
+class Silence(NamedTuple):
+    """An arm that is not pulled again after some round, and how much more probable that is if it was withdrawn then."""
+
+    arm: int
+    pulls: int
+    round: int  # of its last pull
+    nats: float
+
+    def is_odd(self, arms: int, demonstrations: int = 1) -> bool:
+        """Return whether the silence of one of so many arms, and in one of so many demonstrations, is no chance."""
+        return self.nats > WITHDRAWN + math.log(arms * demonstrations)
+
+
+def longest_silences(actions: NDArray[np.integer], arms: int) -> list[Silence]:
+    """Return the arms that fall silent most suddenly, at most `MOST_SILENT`, the most sudden one first.
+
+    As if an arm had been pulled at one rate since its pull `j`, until its last one, `n`, in round `t_n` of `T`, the
+    silence has the log probability `-(n - j) log((T - t_j) / (t_n - t_j))`, for that `j` which makes most of it.
+
+    Examples
+    --------
+    >>> longest_silences(np.array([0, 1, 0, 1, 0, 1, *[1] * 94]), 2)[0][:3]
+    (0, 3, 5)
+    """
+    found, length = list[Silence](), actions.size
+    for arm in range(arms):
+        rounds = np.flatnonzero(actions == arm) + 1
+        if not 0 < rounds.max(initial=0) < length:
+            continue
+        before, last = np.append(0, rounds[:-1]), int(rounds[-1])
+        nats = (rounds.size - np.arange(rounds.size)) * np.log((length - before) / (last - before))
+        found.append(Silence(arm, rounds.size, last, float(nats.max())))
+    return sorted((each for each in found if each.nats >= FEWEST_NATS), key=lambda each: -each.nats)[:MOST_SILENT]
+
+
+def withdrawals(
+    log: ActionLog, rule: RandomisedRule, noise: Noise, prior: Prior, horizon: int, seed: int, threads: int | None, *,
+    own: float | None = None, anchor: tuple[int, float] | None = None,
+) -> list[Silence]:  # fmt: skip
+    """Return arms that fall silent, and how much more probable the log is if each was withdrawn after its last pull.
+
+    That the log of a rule is `r` times as probable if arm `i` was withdrawn after its pull `n` happens with a
+    probability of at most `1 / r`, for every `i` and `n`. Rewards that made the rule turn from the arm explain the
+    silence as far as they are probable. `own` is the log probability with all arms, by the many particles of a
+    posterior; without it, few are asked, and more before an arm looks withdrawn. No arm where the rule's choices among
+    fewer arms are not known, or no particle explains them.
+    """
+    arms, length = len(log.arms), int(log.lengths[0])
+    silences, belief = longest_silences(log.demonstration(0), arms), belief_of(prior, arms, noise, anchor)
+
+    def evidence(there: Availability | None, particles: int = QUICK) -> NDArray[np.float64]:
+        quick = one_look_ahead(log, rule, belief, [horizon], seed, there) if particles == QUICK else None
+        given = log, rule, belief, [horizon], particles, OWN_CLOUDS, seed, threads
+        return run_filters(*given, keep_paths=False, tolerant=True, look_ahead=quick, there=there).evidences
+
+    def gone(silence: Silence) -> Availability:
+        last = np.where(np.arange(arms) == silence.arm, silence.round, length)
+        return Availability(log.arms, np.ones(arms, np.int64), last)
+
+    try:
+        if silences:
+            rule.check_availability()
+        values = [log_mean(evidence(gone(each)))[0] for each in silences]
+        if silences and own is None:
+            few = evidence(None)
+            own = log_mean(few)[0]
+            if max(values) - own > WITHDRAWN or not np.isfinite(few).all():
+                own = log_mean(evidence(None, THOROUGH))[0]
+    except (InferenceError, NotIdentifiable):
+        return []
+    found = [each._replace(nats=value - (own or 0.0)) for each, value in zip(silences, values, strict=True)]
+    return sorted(found, key=lambda each: -each.nats)
