@@ -91,9 +91,9 @@ def _run(approximation: Approximation, particles: int, seed: int, name: int) -> 
     cloud.sums[:] = path.start
     record, sites, twist = approximation.record, approximation.sites, approximation.twist
     if approximation.chances is None:
-        return cloud, filter_cuts(path, sites, twist, 0.0, cloud)
+        return cloud, filter_cuts(path, sites, twist, 0.0, False, cloud)
     if record.one_by_one:
-        return cloud, filter_cuts(path, sites, twist, record.strength, cloud)
+        return cloud, filter_cuts(path, sites, twist, record.strength, True, cloud)
     return cloud, filter_chances(
         path, sites, approximation.chances, twist, (record.kind, record.strength), cloud
     )  # fmt: skip

@@ -21,7 +21,7 @@ SETTLED = 1e-3  # deviations by which no expectation of a comparison moves any m
 FIRST_STEP, LATER_STEP, CAREFUL_STEP = 1.0, 0.8, 0.3  # share of the way to the moments of the cuts
 CAREFUL_AFTER = 15  # passes
 WIDE_SHARE = 0.6  # of the sites' precision that particles are drawn by: from too wide an approximation, not too narrow
-GREEDY_SHARE = 0.05  # the same where a choice may be a random one: the sites then ask for too small coefficients
+GREEDY_SHARE = 0.3  # the same where a choice may be a random one, so that the path has several explanations
 ROUGH_PASSES = 15  # for evidence that is only compared
 EASY_PASSES, EASY = 5, 0.5
 """First passes over greedy choices, as if at least so many were random ones: what the first choices seem to say must
@@ -275,7 +275,6 @@ def _settle(
 ) -> Approximation:  # fmt: skip
     """Go backwards and forwards until the sites settle."""
     (rounds, size), change, log_constants = path.gains.shape, math.inf, 0.0
-    others = np.diff(path.first_row)
     twist = PathTwist(*(np.zeros(shape) for shape in 2 * ((rounds, size), (rounds,), (rounds,))))
     means = np.zeros((rounds + 1, size))
     for number in range(passes):
@@ -286,9 +285,6 @@ def _settle(
         if change < SETTLED:
             break
     log_evidence = solve_path(path, sites, twist) + log_constants
-    if chances is not None and record.one_by_one:  # the matrices of its sites are diagonal
-        diagonal = [chances.bend[at : at + n * n : n + 1] for at, n in zip(chances.first, others, strict=True)]
-        sites = PathSites(path.rows, np.concatenate(diagonal), chances.slope)
     wide = _widened(path, sites, means, GREEDY_SHARE if record.kind == GREEDY else WIDE_SHARE)
     log_start = solve_path(path, wide, twist)
     return Approximation(record, path, wide, chances, twist, log_start, log_evidence, means, change < SETTLED)

@@ -3,7 +3,8 @@
 Such a choice has a probability that depends on its comparisons `u`, the differences of values between the chosen offer
 and the others. Its site is `exp(slope' u - u' bend u / 2)`. For Thompson sampling and greedy choices it comes from the
 cuts `u + noise >= 0`, matched by expectation propagation within the choice (J. Cunningham, P. Hennig and S.
-Lacoste-Julien, "Gaussian probabilities and expectation propagation", 2011); for softmax from gradient and Hessian of
+Lacoste-Julien, "Gaussian probabilities and expectation propagation", 2011), and for greedy choices then has the moments
+of the mixture with a choice at random; for softmax from gradient and Hessian of
 the log probability, averaged over what is known of `u`. In `kernels/linear.py` a site is a product over single linear
 functions of the state; so each is factored, `bend = L L'`.
 """
@@ -28,6 +29,7 @@ from unbandit.kernels.linear import (
 
 SWEEPS = 3  # through the cuts of one choice
 SMALL = 1e-12  # a pivot below this share of the largest counts as 0
+MOST_BETWEEN = 0.95  # of what would leave no precision along the line between the two parts of a mixture
 ALMOST = 1e-6  # the least share of a variance that is left where a site is taken away
 
 
@@ -212,7 +214,7 @@ def _orthant_site(
     """Fill in the site of `u + noise >= 0`, or of its mixture with a choice at random; return its log probability.
 
     With precisions `T` and pressures `h` of the cuts, the site of `u` is `bend = (1 + T N)^-1 T` and `slope = (1 + T
-    N)^-1 h`. In a mixture both are multiplied by the probability that the choice was greedy.
+    N)^-1 h`. That of a mixture, which has no noise, has the moments of the mixture (`_mixed_site`).
     """
     others = centres.size
     mean, covariance = np.empty(others), np.empty((others, others))
@@ -250,23 +252,74 @@ def _orthant_site(
     share = 1.0
     if floor > 0.0:
         cut_mass = math.exp(min(log_mass, 0.0))
-        share = (1.0 - explores + floor) * cut_mass / ((1.0 - explores) * cut_mass + floor) if explores < 1.0 else 0.0
+        share = (1.0 - explores) * cut_mass / ((1.0 - explores) * cut_mass + floor)
         log_mass = math.log((1.0 - explores) * cut_mass + floor)
     elif explores > 0.0:  # never at random; others win ties
         log_mass += math.log(1.0 - explores) if explores < 1.0 else -math.inf
-    # (1 + T N) X = (T, h), by elimination with pivots.
     system = np.zeros((others, 2 * others + 1))
+    if floor > 0.0:
+        _solve_site(spread, precision, pressure - precision * centres, system)
+        _mixed_site(centres, spread, precision, pressure, share, system, bend, slope)
+        return log_mass
+    _solve_site(noise, precision, pressure, system)
+    for row in range(others):
+        slope[row] = system[row, 2 * others]
+        for column in range(others):
+            bend[row, column] = 0.5 * (system[row, others + column] + system[column, others + row])
+    return log_mass
+
+
+@called
+def _solve_site(covariance: Numbers, precision: Numbers, pressure: Numbers, system: Numbers) -> None:
+    """Solve `(1 + T C) X = (T, h)` by elimination; X stands to the right of the first columns."""
+    others = precision.size
     for row in range(others):
         for column in range(others):
-            system[row, column] = precision[row] * noise[row, column] + (1.0 if row == column else 0.0)
+            system[row, column] = precision[row] * covariance[row, column] + (1.0 if row == column else 0.0)
         system[row, others + row] = precision[row]
         system[row, 2 * others] = pressure[row]
     _eliminate(system)
+
+
+@called
+def _mixed_site(
+    centres: Numbers, spread: Numbers, precision: Numbers, pressure: Numbers, share: float, solved: Numbers,
+    bend: Numbers, slope: Numbers,
+) -> None:  # fmt: skip
+    """Fill in the site with the moments of a mixture: comparisons cut, with the probability `share`, or as they were.
+
+    Before, comparisons are `N(c, S)`; the cuts leave `N(c + S g, S - S G S)`, with `G = (1 + T S)^-1 T` and `g = (1 +
+    T S)^-1 (h - T c)`, which are `solved`. The mixture has the mean `c + p S g` and the covariance `S - S D S`, with
+    `D = p (G - (1 - p) g g')`; its site has the bend `B = (1 - D S)^-1 D`. Where the two lie far apart the mixture is
+    wider than what it was made from, and no site has its covariance: what lies between them counts only as far as `B`
+    stays positive, which is where `(1 - p) g' G^-1 g < 1`.
+    """
+    others = centres.size
+    apart = 0.0  # g' G^-1 g
     for row in range(others):
-        slope[row] = share * system[row, 2 * others]
+        if precision[row] > 0.0:
+            apart += solved[row, 2 * others] * (pressure[row] / precision[row] - centres[row])
+    between = min(1.0 - share, MOST_BETWEEN / apart) if apart > 0.0 else 0.0
+    for row in range(others):
+        slope[row] = share * solved[row, 2 * others]
         for column in range(others):
-            bend[row, column] = 0.5 * share * (system[row, others + column] + system[column, others + row])
-    return log_mass
+            own = 0.5 * (solved[row, others + column] + solved[column, others + row])
+            bend[row, column] = share * (own - between * solved[row, 2 * others] * solved[column, 2 * others])
+    system, mean = np.zeros((others, 2 * others)), centres.copy()
+    for row in range(others):
+        for column in range(others):
+            mean[row] += spread[row, column] * slope[column]
+            system[row, column] = 1.0 if row == column else 0.0
+            for other in range(others):
+                system[row, column] -= bend[row, other] * spread[other, column]
+            system[row, others + column] = bend[row, column]
+    _eliminate(system)
+    for row in range(others):
+        for column in range(others):
+            bend[row, column] = 0.5 * (system[row, others + column] + system[column, others + row])
+    for row in range(others):
+        for column in range(others):
+            slope[row] += bend[row, column] * mean[column]
 
 
 @called

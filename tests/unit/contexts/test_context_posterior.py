@@ -11,6 +11,7 @@ from unbandit.contexts.clouds import run_clouds
 from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, log_ties, path_of
 from unbandit.contexts.posterior import _record
 from unbandit.contexts.rule import parse_rule
+from unbandit.kernels.choice_sites import _orthant_site
 from unbandit.kernels.linear import PathSites, PathTwist, solve_path
 from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
 
@@ -358,6 +359,43 @@ def test_a_greedy_posterior_of_few_particles_says_that_it_is_not_to_be_trusted(l
     assert "few-particles" in [notice.code for notice in thin.notices]
     other = ub.context_posterior(log, ub.LinUCB(alpha=1), sigma=0.5, particles=60, check=False)
     assert "few-particles" not in [notice.code for notice in other.notices]
+
+
+def test_a_default_greedy_posterior_has_enough_particles():
+    generator = np.random.default_rng([77, 5])
+    theta, contexts = generator.normal(size=5), generator.normal(size=(300, 5, 5)) / np.sqrt(5)
+    rule = ub.LinEpsilonGreedy(epsilon=0.1)
+    log = rule.demonstrate(ub.ContextInstance(theta, sigma=0.5), contexts, seed=5)
+    few, more = (
+        ub.context_posterior(log, rule, sigma=0.5, particles=each, check=False).effective_size for each in (500, 4_000)
+    )
+    assert more > 200  # it was 1 of 16,000, as sites hardly looked ahead
+    assert more > 3 * few
+
+
+@pytest.mark.parametrize(("centre", "spread", "floor"), [(0.3, 1.0, 0.02), (-0.4, 0.5, 0.1), (1.5, 2.0, 0.3)])
+def test_the_site_of_a_greedy_or_random_choice_has_the_moments_of_both(centre, spread, floor):
+    explores, bend, slope = 0.2, np.zeros((1, 1)), np.zeros(1)
+    log_mass = _orthant_site(
+        np.array([centre]), np.array([[spread]]), np.zeros((1, 1)), floor, explores, bend, slope
+    )  # fmt: skip
+    grid = np.linspace(centre - 12 * np.sqrt(spread), centre + 12 * np.sqrt(spread), 400_001)
+    density = np.exp(-0.5 * (grid - centre) ** 2 / spread) * (floor + (1 - explores) * (grid >= 0))
+    mass = density.sum() * (grid[1] - grid[0]) / np.sqrt(2 * np.pi * spread)
+    mean = np.average(grid, weights=density)
+    variance = np.average((grid - mean) ** 2, weights=density)
+    assert log_mass == pytest.approx(np.log(mass), abs=1e-4)
+    found = 1 / (1 / spread + bend[0, 0])
+    assert found == pytest.approx(variance, rel=1e-3)
+    assert found * (centre / spread + slope[0]) == pytest.approx(mean, abs=1e-3)
+
+
+def test_parts_that_lie_far_apart_leave_a_site_that_can_be_drawn_from():
+    bend, slope = np.zeros((2, 2)), np.zeros(2)
+    spread = np.array([[1.0, 0.4], [0.4, 1.0]])
+    _orthant_site(np.array([-2.5, -0.5]), spread, np.zeros((2, 2)), 0.02, 0.08, bend, slope)
+    assert np.linalg.eigvalsh(bend).min() > -1e-12
+    assert slope[0] > 0
 
 
 def test_first_choices_of_a_greedy_rule_do_not_make_later_ones_look_random():

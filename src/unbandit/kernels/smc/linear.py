@@ -23,22 +23,25 @@ ORTHANT_DRAWS = 4  # for each probability of several cuts; even, since every sec
 
 
 @compiled
-def filter_cuts(path: LinearPath, sites: PathSites, twist: PathTwist, explores: float, cloud: Cloud) -> int:
+def filter_cuts(
+    path: LinearPath, sites: PathSites, twist: PathTwist, explores: float, rotated: bool, cloud: Cloud
+) -> int:  # fmt: skip
     """Move a cloud whose `sums` are the states through all rewards; return 0, or the state that none survives.
 
     A choice that may be a random one, with the probability `explores`, cuts off nothing, but makes the interval more
-    probable. Then there may be one choice per state only.
+    probable. Then there may be one choice per state only. `rotated` says that sites have other rows than the cuts.
     """
     rounds = path.gains.shape[0]
     number, size = cloud.sums.shape
-    slopes = np.empty(path.rows.shape[0] + 1)
+    slopes, site_slopes = np.empty(path.rows.shape[0] + 1), np.empty(path.rows.shape[0] + 1)
     for at in range(rounds):
         gain = path.gains[at]
         first, end = path.first_row[path.first_choice[at + 1]], path.first_row[path.first_choice[at + 2]]
         bend = 0.0
         for row in range(first, end):
             slopes[row - first] = dot(path.rows[row], gain)
-            bend += sites.precision[row] * slopes[row - first] * slopes[row - first]
+            site_slopes[row - first] = dot(sites.rows[row], gain) if rotated else slopes[row - first]
+            bend += sites.precision[row] * site_slopes[row - first] * site_slopes[row - first]
         precision = twist.later_precision[at]
         root = math.sqrt(precision)
         log_norm = 0.5 * math.log(1.0 + bend / precision)
@@ -56,6 +59,10 @@ def filter_cuts(path: LinearPath, sites: PathSites, twist: PathTwist, explores: 
                     high = min(high, short / by)
                 elif short > 0.0:
                     high = -math.inf
+                if rotated:
+                    if sites.precision[row] == 0.0:
+                        continue
+                    value, by = dot(sites.rows[row], state), site_slopes[row - first]
                 level += value * (sites.pressure[row] - 0.5 * sites.precision[row] * value)
                 slope += by * (sites.pressure[row] - sites.precision[row] * value)
             pressure = twist.later_push[at]
