@@ -213,25 +213,6 @@ def longest_tie(record: Record) -> float:
     return int(np.diff(np.unique(starts)).max())
 
 
-def misread(record: Record, rule: Demonstrator | None = None) -> list[Notice]:
-    """Return the warnings of how a log was read.
-
-    A rule that decides for a batch of rounds at once leaves their order open: times that only these share say enough.
-    """
-    warnings = [each for each in record.reading if each.code in MISREAD]
-    is_open = longest_tie(record) > max(getattr(rule, "batch", 1), 1)
-    return [each for each in warnings if each.code != "times-tied" or is_open]
-
-
-def longest_tie(record: Record) -> float:
-    """Return how many rows of a demonstration share one time, at most; without times, any number may."""
-    log_times, offsets = getattr(record, "times", None), getattr(record, "offsets", None)
-    if log_times is None or offsets is None:
-        return math.inf
-    starts = np.concatenate(([0], np.flatnonzero(np.diff(log_times.times)) + 1, offsets))
-    return int(np.diff(np.unique(starts)).max())
-
-
 @contextmanager
 def explaining_refusals(record: Record) -> Iterator[None]:
     """Have what refuses a log say also what is doubtful about how it was read, which may be why."""
