@@ -123,7 +123,13 @@ def times(logarithm: float) -> str:
 
 
 def interval(low: float | None, high: float | None, write: Callable[[float], str] = number) -> str:
-    """Write an interval, or the one end that is known."""
+    """Write an interval, or the one end that is known; nothing where both are one value, which was given.
+
+    >>> interval(0.5, 1.0), interval(0.5, None), interval(1.0, 1.0)
+    ('0.5 to 1', 'at least 0.5', '')
+    """
+    if low is not None and low == high:
+        return ""
     if low is not None and high is not None:
         return f"{write(low)} to {write(high)}"
     if low is not None:

@@ -129,7 +129,7 @@ def test_a_rule_that_does_not_fit_is_said_above_its_numbers(unbandit, log, monke
     assert said.index("warning: The log does not look like one that ucb:alpha=0.25") < said.index(number)
     assert said.count("does not look like one that") == 1
     if command == "report":
-        assert "The log does not look as if ucb had made it; taken as if it had, of the" in " ".join(said.split())
+        assert "This log does not look like the work of ucb. If ucb did make it, then of the" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(("columns", "parts"), [(80, ["lilucb:", "reward_range=1.0,", "delta=0.05"]), (200, [LILUCB])])

@@ -118,7 +118,7 @@ def test_standard_input_has_a_checksum_too(unbandit, log, tmp_path):
 def test_the_truth_is_shown_beside_the_answer(unbandit, log, tmp_path):
     assert unbandit("report", "log.csv", *ASKED, "--truth", "truth.csv").code == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "The truth is known here, and was not used" in page
+    assert "The true values are known, but were not used" in page
     assert '<th scope="col" class="amount">truth</th>' in page
     assert "Error against the truth" in page
 

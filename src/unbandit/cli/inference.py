@@ -140,8 +140,8 @@ def _posterior_table(found: "Posterior", level: float) -> "Table":
     rows = (
         (
             row["arm"], f"{row['pulls']:,}", f"{row['probability_best']:.3f}", f"{row['mean']:.4g}",
-            f"{row['mean_low']:.4g} to {row['mean_high']:.4g}", f"{row['gap']:.4g}",
-            f"{row['gap_low']:.4g} to {row['gap_high']:.4g}",
+            formatting.interval(row["mean_low"], row["mean_high"], "{:.4g}".format), f"{row['gap']:.4g}",
+            formatting.interval(row["gap_low"], row["gap_high"], "{:.4g}".format),
         )
         for row in found.to_frame(level).iter_rows(named=True)
     )  # fmt: skip
@@ -378,7 +378,7 @@ def _value_table(table: "polars.DataFrame") -> "Table":
         numbers = []
         for name, parts in columns.items():
             value, low, high = (write[name](row[part]) for part in parts)
-            numbers += [value, f"{low} to {high}"]
+            numbers += [value, "" if low == high else f"{low} to {high}"]
         rows.append((row["arm"], f"{row['pulls']:,}", f"{row['probability_best']:.3f}", *numbers))
     return printer.new_table(headings, rows)
 

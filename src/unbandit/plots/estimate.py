@@ -15,7 +15,7 @@ from unbandit.formatting import label as short
 from unbandit.formatting import number, share
 from unbandit.plots import parts
 from unbandit.plots.parts import INK, LINES, PALETTE, SOFT, Look, Numbers, styled
-from unbandit.result import ArmEstimate, Estimate, Quantity
+from unbandit.result import BEST, ArmEstimate, Estimate, Quantity
 from unbandit.result import shown_quantity as shown_quantity
 
 if TYPE_CHECKING:
@@ -145,11 +145,13 @@ def arms_with_intervals(
     return layout.drawn
 
 
-def demonstrations(estimate: Estimate, *, most: int | None = None, ax: Axes | None = None) -> Any:
+def demonstrations(
+    estimate: Estimate, *, most: int | None = None, settled: NDArray[np.bool_] | None = None, ax: Axes | None = None
+) -> Any:
     """Draw all demonstrations on one axis: a row for each, with the values and intervals of up to eight arms.
 
-    The number on the right is the arm that is, or may be, the best. Of more than 200 demonstrations, or than `most`,
-    so many are drawn.
+    On the right stands the best arm, or "open"; `settled` says of each demonstration whether one arm is the best, by
+    default by its verdict. Of more than 200 demonstrations, or than `most`, so many are drawn.
     """
     quantity = shown_quantity(estimate)
     which = parts.evenly(range(len(estimate.demonstrations)), most or MOST_DEMONSTRATIONS)
@@ -160,14 +162,17 @@ def demonstrations(estimate: Estimate, *, most: int | None = None, ax: Axes | No
         np.asarray(getattr(estimate.columns, quantity + end, missing))[np.ix_(which, shown)]
         for end in ("", "_low", "_high")
     )
-    best = [", ".join(estimate.best_by_demonstration[at][:2]) for at in which]
+    if settled is None:
+        settled = (estimate.marks & (estimate.columns.verdict == BEST)).sum(axis=1) == 1
+    room = (0.2 if parts.is_narrow() else 0.25) * parts.width()
+    best = [
+        parts.fitted_name(estimate.best_by_demonstration[at][0], room, 8) if settled[at] else "open" for at in which
+    ]
     names = [f"{short(estimate.arms[arm], 16)}" for arm in shown]
     with styled():
         rows = [estimate.demonstrations[at] for at in which]
         height = 0.235 if len(rows) <= parts.MOST_NAMED_ROWS else 0.3
-        layout = parts.RowLayout(
-            rows, [short(name, 8 if parts.is_narrow() else 16) for name in best], "best", row_height=height, ax=ax
-        )
+        layout = parts.RowLayout(rows, best, "best", row_height=height, ax=ax)
         axes = layout.axes
         span = parts.span_of(point.ravel(), low.ravel(), high.ravel())
         parts.put_scale(axes, "x", parts.even_ticks(*span), axis_label(estimate, quantity))

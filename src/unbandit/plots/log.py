@@ -87,6 +87,9 @@ def timeline(
     return layout.drawn
 
 
+BESIDE_NAME = 0.55  # inches that a name in the key has beside it: its line, and what parts it from the next
+
+
 def choice_shares(log: ActionLog, *, most: int = MOST_PANELS) -> Any:
     """Draw every demonstration as a small panel: the share of choices that went to each arm, tenth by tenth.
 
@@ -116,7 +119,13 @@ def choice_shares(log: ActionLog, *, most: int = MOST_PANELS) -> Any:
     columns = min(3 if parts.is_narrow() else 6, len(which))
     rows = -(-len(which) // columns)
     with styled():
-        figure = Figure(figsize=(parts.width(), 0.95 * rows + 0.75), dpi=150, layout="constrained")
+        names = [parts.arm_name(log.arms[arm]) for arm in shown]
+        names = [parts.fitted_name(name, parts.width() - BESIDE_NAME, 8) for name in names]
+        per_line = int((parts.width() - 0.1) / (parts.text_width(names, 8) + BESIDE_NAME))
+        per_line = min(max(per_line, 1), 6, len(names))
+        lines_of_names = -(-len(names) // per_line)
+        height = 0.95 * rows + 0.45 + 0.17 * lines_of_names
+        figure = Figure(figsize=(parts.width(), height), dpi=150, layout="constrained")
         figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04)  # type: ignore[union-attr, call-arg]
         panels = list(figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
         for axes, at in zip(panels, which.tolist(), strict=False):
@@ -134,9 +143,8 @@ def choice_shares(log: ActionLog, *, most: int = MOST_PANELS) -> Any:
         panels[0].set_xticks([0, longest], ["0", f"{longest:,}"])
         figure.supxlabel("round", fontsize=8.5)
         handles = [Line2D([], [], color=line.colour, linestyle=line.dashes) for line in lines]
-        names = [parts.arm_name(log.arms[arm]) for arm in shown]
         look: Look = {"loc": "outside upper left", "fontsize": 8, "frameon": False}
-        figure.legend(handles, names, ncols=3 if parts.is_narrow() else 6, **look)
+        figure.legend(handles, names, ncols=per_line, **look)
     return figure
 
 

@@ -340,6 +340,18 @@ def text_width(texts: Sequence[str], size: float = 9.0) -> float:
     return max((sum(map(advance, text)) for text in texts), default=0.0) * size / 72
 
 
+def fitted_name(name: str, room: float, size: float = 9.0) -> str:
+    """Cut a name to so many inches.
+
+    >>> fitted_name("a long name", 10.0), fitted_name("a long name", 0.5)
+    ('a long name', 'a lon…')
+    """
+    longest = len(name)
+    while longest > 2 and text_width([short(name, longest)], size) > room:
+        longest -= 1
+    return short(name, longest)
+
+
 def put_key(axes: Axes, entries: Sequence[tuple[Look, str]], room: float | None = None) -> None:
     """Explain above the axes, side by side, how something is drawn and what it means; a figure of ours grows with it.
 

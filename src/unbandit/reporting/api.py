@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +17,8 @@ from unbandit.errors import AssumptionWarning, Audience, ParameterError, option,
 from unbandit.estimators import estimate
 from unbandit.estimators.arguments import as_log, one_demonstration, shows_part, told_availability
 from unbandit.estimators.stretches import check_stretches, stretches, with_stretches
+from unbandit.estimators.variants import compared_quantity, sensitivity_rows
 from unbandit.estimators.variants import sensitivity as nearby
-from unbandit.estimators.variants import sensitivity_rows
 from unbandit.formatting import column_share, counted, interval, share, shown
 from unbandit.log import ActionLog
 from unbandit.log.tallies import is_record
@@ -28,6 +28,7 @@ from unbandit.reporting.page import (
     ONE_PAGE,
     WHOLE,
     Page,
+    axis_of,
     fit_section,
     glossary_with,
     group_notices,
@@ -40,12 +41,13 @@ from unbandit.reporting.page import (
 from unbandit.reporting.provenance import LogSource, heading_of, opened, python_line, shell_line
 from unbandit.reporting.sentence import reported_estimate, reported_quantity, sentence, settled
 from unbandit.reporting.truth import check_truth, compare
-from unbandit.result import BEST, VERDICTS, Estimate, Quantity
+from unbandit.result import BEST, VERDICTS, ArmEstimate, Estimate, Quantity
 from unbandit.tables import same_decimals
 
 MOST_TOGETHER = 40  # arms in the table of all demonstrations together, if the report is not a short one
 MANY = 10  # of as many demonstrations the quartiles say more than the ends
 QUARTILES, LOWEST_TO_HIGHEST = ("quartiles", (0.25, 0.75)), ("lowest to highest", (0.0, 1.0))
+LEFT_OUT = {"short-horizon"}  # notes that only JSON has: what Theorem 2 of the paper promises
 MOST_TABLES = 5  # of more demonstrations than this, the first ones are shown
 
 
@@ -219,6 +221,7 @@ def report(
         against_truth=compare(ranked[0], quantity, means, answer, options, data.truth, stayed) if means else "",
         verdicts={name: counts[at] for at, name in enumerate(VERDICTS)},
         quantity=quantity,
+        compared=compared_quantity(answer),
         unit=shown_in.name if shown_in is not None else None,
         level=share(answer.level),
         tables=[
@@ -230,6 +233,7 @@ def report(
                 apart=answer.apart(name),
                 is_open=several and not sure,
                 limits=ONE_PAGE if short else WHOLE,
+                axis=shared_axis(ranked, quantity),
             )
             for name, rows, sure in zip(first, ranked, is_settled, strict=False)
             if not (short and several)
@@ -244,7 +248,7 @@ def report(
         pictures_of=record.demonstrations[0] if len(record) > 1 and not short else None,
         pooled=bool(options.get("pool")),
         warnings=group_notices(answer.warnings, answer.arms, audience),
-        notes=group_notices(answer.notes, answer.arms, audience),
+        notes=group_notices([note for note in answer.notes if note.code not in LEFT_OUT], answer.arms, audience),
         assumptions=assumptions(estimated, used, record, options, shown_in),
         parameters=parameters(used),
         glossary=glossary_with(rewards_in(record.rewards)),
@@ -257,6 +261,11 @@ def report(
     )
     report_progress("Done", 1.0)
     return Report(heading["title"], answer_sentence, main, answer)
+
+
+def shared_axis(ranked: Iterable[Sequence[ArmEstimate]], quantity: Quantity) -> tuple[float, float] | None:
+    """Return where the bars of all demonstrations begin and end."""
+    return axis_of(value for rows in ranked for row in rows for value in (row.value(quantity), *row.interval(quantity)))
 
 
 def renamed_arms(log: ActionLog, names: Mapping[str, str], *, options: Mapping[str, Any]) -> ActionLog:

@@ -38,8 +38,8 @@ def assumptions(
     known = rewards_in(log.rewards) if answer.method == "posterior" else "no"
     method = f"elimination-{answer.method}" if eliminated else answer.method + ("" if known == "no" else f"-{known}")
     texts = {
-        "The rule": f"{rule.name} made the log: it goes by \u201c{rule.summary().rstrip('.')}\u201d. {kind} Another "
-        "rule, or other parameters, would give other numbers.",
+        "The rule": f"{rule.name} made the log: its principle: \u201c{rule.summary().rstrip('.')}\u201d. {kind} "
+        "Another rule, or other parameters, would give other numbers.",
         "Whether it fits": _fits(answer),
         "The log": _record(log, answer),
         "The arms": "What an arm gives on average stayed the same all along, and each reward came by itself: no arm "

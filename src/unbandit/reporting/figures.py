@@ -22,7 +22,7 @@ from unbandit.formatting import counted, interval, number, probability, quoted, 
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
 from unbandit.reporting.page import rewards_in
-from unbandit.reporting.sentence import reported_estimate
+from unbandit.reporting.sentence import reported_estimate, settled
 from unbandit.reporting.truth import intervals_with_truth
 from unbandit.result import VERDICTS, ArmEstimate, Estimate, Quantity, true_values
 
@@ -188,11 +188,11 @@ def _demonstrations(data: FigureData, most: int | None = None) -> ReportFigure |
     if len(answer.demonstrations) == 1:
         return None
     return as_figure(
-        lambda: plots.demonstrations(answer, most=most),
+        lambda: plots.demonstrations(answer, most=most, settled=settled(data.answer)),
         "demonstrations-drawn",
         "All demonstrations on one axis",
         "Each row is a demonstration. A mark is an arm's estimate, the line its interval; the shape and the colour say "
-        "which arm. On the right stands the arm that is, or may be, the best there.",
+        "which arm. The right-hand column names the best arm, or says that it is open.",
         f"Chart of {counted(len(answer.demonstrations), 'demonstration')} on one axis, each with its arms' values.",
         as_dots=len(answer.demonstrations) * len(answer.arms) > MANY_ARMS,
     )
@@ -267,8 +267,8 @@ def _timeline(log: ActionLog, there: Availability | None = None) -> ReportFigure
         lambda: plots.timeline(log, availability=there),
         "timeline",
         "Which arm when",
-        "All that the log says: each row is an arm, time runs to the right, and the stronger a stretch is coloured the "
-        "more of its rounds went to that arm." + (" Grey: it could not be pulled." if there else ""),
+        "The whole log: one row per arm, time from left to right. Darker means that more of the rounds went to that "
+        "arm." + (" Grey: it could not be pulled." if there else ""),
         f"Chart of which of {counted(len(arms), 'arm')} was pulled when, over {counted(codes.size, 'round')}. "
         f"{quoted(arms[first])} was pulled most: {_percent(pulls[first] / codes.size)} of all rounds, and "
         f"{_percent(recent)} of the last tenth. Then comes {quoted(arms[second])} with "
@@ -362,7 +362,7 @@ def _learning_curve(data: FigureData) -> ReportFigure | None:
         "settling",
         "How the answer settled",
         "The same estimate from the first rounds of the log only, and from more and more of them. Where curves have "
-        "come to rest, a longer log would change little." + (" Dashed lines are the truth." if truth else ""),
+        "levelled off, a longer log would change little." + (" Dashed lines are the truth." if truth else ""),
         _describe_curve(curve),
     )
 
@@ -393,7 +393,7 @@ def _densities(data: FigureData) -> ReportFigure:
     posterior, gaps, level = _posterior(data), data.quantity != "mean", data.answer.level
     low, high = posterior.interval(level, gaps=gaps)
     chance = posterior.probability_best
-    alt = f"Hills that show how plausible each {'gap' if gaps else 'mean'} is, one per arm."
+    alt = f"Curves that show how plausible each {'gap' if gaps else 'mean'} is, one per arm."
     for arm in np.argsort(-chance, kind="stable")[:3].tolist():
         alt += (
             f" {quoted(posterior.arms[arm])}: {share(level)} between {number(low[arm], 3)} and {number(high[arm], 3)}, "
@@ -403,7 +403,7 @@ def _densities(data: FigureData) -> ReportFigure:
         lambda: _labelled(plots.densities(posterior, gaps=gaps, truth=data.truth or None, unit=data.factor), "x", data),
         "densities",
         f"How plausible each {'gap' if gaps else 'mean'} is",
-        "A hill for each arm: the higher, the more plausible. Narrow hills are well known, wide ones are not.",
+        "One curve per arm: the higher, the more plausible. Narrow curves mean well-known values.",
         alt,
     )
 

@@ -39,7 +39,7 @@ from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
 from unbandit.log.tallies import is_record
-from unbandit.reporting.api import MOST_TABLES, MOST_TOGETHER, renamed_arms, together
+from unbandit.reporting.api import MOST_TABLES, MOST_TOGETHER, renamed_arms, shared_axis, together
 from unbandit.reporting.figures import FigureData, ReportFigure, as_figure, draw_believed, draw_choices
 from unbandit.reporting.page import (
     GLOSSARY,
@@ -280,7 +280,7 @@ def _ruled_out(found: Identification, audience: Audience) -> dict[str, str]:
 def _tables(answer: Estimate, *, several: bool, short: bool) -> list[dict[str, Any]]:
     """Return a table of arms for each demonstration."""
     quantity: Quantity = reported_quantity(answer)
-    tables = []
+    tables, axis = [], shared_axis(map(answer.ranked, answer.demonstrations), quantity)
     for name, posterior in zip(answer.demonstrations, answer.posteriors, strict=True):
         chances = {
             arm: probability(chance) for arm, chance in zip(answer.arms, posterior.probability_best, strict=True)
@@ -288,7 +288,7 @@ def _tables(answer: Estimate, *, several: bool, short: bool) -> list[dict[str, A
         tables.append(
             ranked_table(
                 answer.ranked(name), quantity, {}, name if several else None, chances=chances,
-                limits=ONE_PAGE if short else WHOLE,
+                limits=ONE_PAGE if short else WHOLE, axis=axis,
             )
         )  # fmt: skip
     return tables

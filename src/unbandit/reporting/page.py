@@ -1,8 +1,9 @@
 """The report as HTML that needs no other file, no script and no network: its table, its notices, its templates."""
 
+import math
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -18,7 +19,7 @@ from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, ParameterError, phrase, python_option
 from unbandit.files import written_whole
 from unbandit.fit import Check
-from unbandit.formatting import counted, interval, short_numbers, shortened, shown
+from unbandit.formatting import counted, interval, number, short_numbers, shortened, shown
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
 from unbandit.reporting.pdf import write_pdf
@@ -55,6 +56,7 @@ MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 
 MOST_MESSAGES = 5  # of more notices of one kind than this, the first are shown
 
+MOST_STEPS = 12  # of a round number along the axis of a table's bars
 MOST_STATISTICS = 5  # in which a log may differ from its rule that are shown
 
 
@@ -104,18 +106,19 @@ WHOLE, ONE_PAGE = TableLimits(200, 100, 20), TableLimits(10, 8, 2)
 def ranked_table(
     rows: Sequence[ArmEstimate], quantity: Quantity, truth: Mapping[str, float], demonstration: str | None,
     label: str | None = None, apart: Sequence[str] = (), is_open: bool = False,
-    limits: TableLimits = WHOLE, chances: Mapping[str, str] | None = None,
+    limits: TableLimits = WHOLE, chances: Mapping[str, str] | None = None, axis: tuple[float, float] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return what the template shows of ranked rows; `demonstration` is None where there is only one.
 
     `label` says what is different in the table of another answer; arms that are `apart` have no rank; `is_open`
-    says that the first place is not settled; `chances` are how probably each arm is the best, as text.
+    says that the first place is not settled; `chances` are how probably each arm is the best, as text; `axis` are the
+    values at which bars begin and end, where several tables share them.
     """
     many, ranked = len(rows) > limits.most, list(enumerate(rows, 1))
     top, bottom = (ranked[: limits.first], ranked[-limits.last :]) if many else (ranked, [])
     cells = [(row.value(quantity), *row.interval(quantity)) for _, row in top + bottom]
     values = [value for three in cells for value in three if value is not None]
-    span = (min(values), max(values)) if values and min(values) < max(values) else None
+    span = axis or axis_of(values)
     write = same_decimals(values)
     lines = [_table_row(rank, row, quantity, span, truth, write) for rank, row in top + bottom]
     for line, (_, row) in zip(lines, top + bottom, strict=True):
@@ -128,12 +131,27 @@ def ranked_table(
         "first": lines[: len(top)],
         "last": lines[len(top) :],
         "left_out": len(rows) - len(lines),
-        "span": span and tuple(map(write, span)),  # the values at which bars begin and end
+        "span": span and tuple(number(end) for end in span),  # the values at which bars begin and end
         "has_intervals": any(line["interval"] for line in lines),
         "has_gaps": quantity == "mean" and any(line["gap"] for line in lines),
         "has_chances": bool(chances),
         "has_truth": bool(truth),
     }
+
+
+def axis_of(values: Iterable[float | None]) -> tuple[float, float] | None:
+    """Return rounded values at which bars begin and end; None where no two values differ.
+
+    >>> axis_of([0.013, 0.52, None]), axis_of([1.0])
+    ((0.0, 0.6), None)
+    """
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    if low == high:
+        return None
+    step = 10.0 ** math.floor(math.log10(high - low))
+    step = next(each for each in (step / 10, step / 5, step / 2, step) if (high - low) / each <= MOST_STEPS)
+    return round(math.floor(low / step) * step, 12), round(math.ceil(high / step) * step, 12)
 
 
 def _table_row(

@@ -29,7 +29,8 @@ def sentence(answer: Estimate, rows: Sequence[ArmEstimate]) -> str:
         look, made = ("looks", "it") if strange == 1 else ("look", "them")
         return f"{text}; {strange:,} of them {look} as if another rule had made {made}."
     if strange:
-        text = f"The log does not look as if {rule} had made it; taken as if it had, {text[0].lower()}{text[1:]}"
+        doubt = f"This log does not look like the work of {rule}."
+        text = f"{doubt} If {rule} did make it, then {text[0].lower()}{text[1:]}"
     return f"{text}."
 
 

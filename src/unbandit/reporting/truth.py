@@ -91,20 +91,20 @@ def compare(
     held, all_stayed = intervals_with_truth(rows, quantity, truth), len(stayed) == len(answer.arms)
     there = list(means) if all_stayed else [arm for arm in stayed if arm in means]  # the truth may name more arms
     if not there:
-        return "The truth is known of arms only that were withdrawn, and was not used."
+        return "True values are known only of arms that were withdrawn, and were not used."
     best = tuple(arm for arm in answer.best_by_demonstration[0] if arm in stayed)
     whose = "the best arm" if all_stayed else "the best arm that stayed to the end"
     true_best = [arm for arm in there if means[arm] == max(means[each] for each in there)]
-    given = ""
+    known = "The true values are known, but were not used"
     if options.get("best_mean") is not None:
-        given = ", but for the best arm's mean, which was given"
+        known = "The true values are known, but only the best arm's mean was used"
     elif options.get("anchor"):
-        given = f", but for the mean of {quoted(str(next(iter(options['anchor']))))}, which was given"
+        known = f"The true values are known, but only the mean of {quoted(str(next(iter(options['anchor']))))} was used"
     if len(best) == 1:
         outcome = "was found" if best[0] in true_best else "was not found"
     else:
         outcome = f"is {'' if set(best) & set(true_best) else 'not '}among those that may be the best"
-    text = f"The truth is known here, and was not used{given}: {whose}, {quoted(true_best[0])}, {outcome}"
+    text = f"{known}: {whose}, {quoted(true_best[0])}, {outcome}"
     if held:
         text += f", and {sum(held):,} of {counted(len(held), 'interval')} hold the true value"
     return f"{text}."

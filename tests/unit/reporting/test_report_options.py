@@ -58,7 +58,7 @@ def test_headline_chips_and_shares_count_the_same() -> None:
     assert f"{decided} best" in re.sub(r"<[^>]*>", "", made.html)
     assert f"{3 - decided} demonstration" in made.html
     assert sum(int(row[1]) for row in together(made)[1:]) == 3
-    assert made.html.count("the first place is open") == 3 - decided
+    assert made.html.count("no clear best arm") == 3 - decided
 
 
 def together(made: ub.Report) -> list[list[str]]:
@@ -126,6 +126,26 @@ def test_a_short_report_has_one_figure_and_no_glossary() -> None:
     assert (short.count("<figure>"), whole.count("<figure>") > 1) == (1, True)
     assert "report-glossary" in whole
     assert "report-glossary" not in short
+
+
+def test_bars_of_all_demonstrations_have_one_rounded_axis() -> None:
+    html = ub.report(MANY, "ucb", **OPTIONS).main
+    ends = set(re.findall(r'class="ends"><span>(.*?)</span>.*?<span>([^<]*)</span></span>', html))
+    assert len(ends) == 1
+    assert all(len(end.strip("−")) <= 4 for pair in ends for end in pair)
+
+
+def test_what_theorem_2_promises_is_left_to_json() -> None:
+    made = ub.report(LOG, "ucb:alpha=0.25", **OPTIONS)
+    assert "short-horizon" in {note.code for note in made.answer.notes}
+    assert "guarantee" not in made.main
+
+
+def test_the_table_of_several_demonstrations_names_the_quantity_and_has_texts_to_the_left() -> None:
+    table = ub.report(MANY, "ucb", **OPTIONS, sensitivity=True).main.partition('id="report-sensitivity"')[2]
+    head = table.partition("</thead>")[0]
+    assert '<th scope="col">demonstration</th><th scope="col">arm</th><th scope="col" class="amount">gap</th>' in head
+    assert "gap with one of the rule" in head
 
 
 def test_sensitivity_is_one_table() -> None:

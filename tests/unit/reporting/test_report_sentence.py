@@ -19,7 +19,7 @@ SENTENCES = {
     "the best of them (95% interval 0.918 to 1.15).",
     "several": 'In all 7 demonstrations "A" is the best of the 4 arms.',
     "shortest": 'Of the 2 arms "A" is taken to be the better one; of the other the log gives only bounds.',
-    "wrong rule": "The log does not look as if ucb had made it; taken as if it had, of the 4 arms",
+    "wrong rule": "This log does not look like the work of ucb. If ucb did make it, then of the 4 arms",
 }
 
 
@@ -33,7 +33,7 @@ def test_it_is_one_sentence_and_short(kind):
     sentence = made.report_of(kind).sentence
     assert sentence[0].isupper()
     assert sentence.endswith(".")
-    assert ". " not in sentence.replace("1.5. ", "")
+    assert ". " not in sentence.replace("1.5. ", "").replace(". If ", "; if ")  # a doubt stands before it
     assert len(sentence) < 600
 
 

@@ -65,10 +65,10 @@ def test_it_is_put_in_the_terms_of_the_answer():
     [
         (
             "means",
-            "The truth is known here, and was not used, but for the best arm&#39;s mean, which was given: the best "
-            "arm, &#34;A&#34;, was found, and ",
+            "The true values are known, but only the best arm&#39;s mean was used: the best arm, &#34;A&#34;, was "
+            "found, and ",
         ),
-        ("several", "The truth is known here, and was not used: the best arm, &#34;A&#34;, was found, and "),
+        ("several", "The true values are known, but were not used: the best arm, &#34;A&#34;, was found, and "),
         (
             "elimination, open",
             "the best arm, &#34;A&#34;, is among those that may be the best, and 4 of 4 intervals hold",
@@ -82,7 +82,7 @@ def test_how_the_answer_fares(kind, said):
 
 def test_what_was_given_of_the_truth_is_said():
     report = ub.report(made.log_of(made.UCB, 500), made.UCB, sigma=0.5, anchor={"B": 0.7}, truth=made.TRUTH)
-    assert "and was not used, but for the mean of &#34;B&#34;, which was given: the best arm" in report.main
+    assert "but only the mean of &#34;B&#34; was used: the best arm" in report.main
 
 
 def test_a_best_arm_that_is_ruled_out_is_said():
