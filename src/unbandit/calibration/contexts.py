@@ -38,6 +38,9 @@ MISREADINGS = (
     ("linucb:alpha=1", "linucb:alpha=3", 0),
     ("linucb:alpha=3", "linucb:alpha=1", 0),
     ("linucb:alpha=1", "linucb:alpha=1", 1),
+    ("lints:v=0.5", "lints:v=1.5", 0),
+    ("lints:v=1.5", "lints:v=0.5", 0),
+    ("lints:v=0.5", "lints:v=0.5", 1),
 )
 """The rule that plays, the one that reads, and how many features the reader does not have."""
 
@@ -210,11 +213,13 @@ class Contexts(Measure):
         for played, read in OTHERS:
             each = tuple(ContextCell(played, read, *MISREAD_SIZE[:2], t, sizes.runs or RUNS) for t in HORIZONS)
             yield read, ContextTrials(each, sizes.seed, sizes.particles)
-        cells = tuple(
-            ContextCell(played, read, *MISREAD_SIZE, sizes.runs or MISREAD_RUNS, missing)
-            for played, read, missing in MISREADINGS
-        )
-        yield "linucb on misread logs", ContextTrials(cells, sizes.seed, sizes.particles)
+        for reader in ("linucb", "lints"):
+            cells = tuple(
+                ContextCell(played, read, *MISREAD_SIZE, sizes.runs or MISREAD_RUNS, missing)
+                for played, read, missing in MISREADINGS
+                if read.startswith(reader)
+            )
+            yield f"{reader} on misread logs", ContextTrials(cells, sizes.seed, sizes.particles)
         for text in SHARED:
             beside = ContextCell(text, text, *MISREAD_SIZE, sizes.runs or LONG_RUNS, long=LONG)
             yield f"{text} on long runs", ContextTrials((beside,), sizes.seed, sizes.particles)

@@ -1,4 +1,7 @@
-"""Time and memory of posteriors, `identify` and `population`, on one core, with as many particles as users get."""
+"""Time and memory of posteriors, `identify` and `population`, on one core, with as many particles as users get.
+
+Posteriors are those of arms, and of coefficients in logs with contexts.
+"""
 
 import time
 import warnings
@@ -16,6 +19,9 @@ from unbandit.calibration.measure import Criterion, Measure, Score, judge
 from unbandit.calibration.population import CENTRES, PopulationCell, people_of
 from unbandit.calibration.settings import CellTrials, Sizes, short, trial_setting
 from unbandit.calibration.trials import DECIDING, play
+from unbandit.contexts import ContextInstance
+from unbandit.contexts.posterior import context_posterior
+from unbandit.contexts.rule import LinearRule, linear_rule_or_family
 from unbandit.demonstrators import RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable
 from unbandit.estimators.coverage import SIGMA
@@ -37,6 +43,10 @@ MOST_OF_IDENTIFY = 10.0  # seconds
 PEOPLE, CHOICES, FEW_PEOPLE = 100, 100, 4  # participants of a population, rounds of each; how few show what it compiles
 MOST_OF_POPULATION, MOST_MEMORY = 120.0, 1e9  # seconds of processor time: on two cores half of it; and bytes
 REPEATS = 3  # how often a record is timed, but for the large one; the median is reported
+CONTEXT_RULES = ("linucb:alpha=1", "lints:v=0.5")
+CONTEXTS = ((5, 5, 1_000, 5.0, REPEATS), (20, 10, 10_000, 60.0, 1))
+"""Features, arms and rounds of logs with contexts, the most seconds, and how often one is timed."""
+FEW_CONTEXTS = 50  # rounds that show what a posterior of coefficients compiles
 
 
 @dataclass(frozen=True)
@@ -51,11 +61,14 @@ class TimingCell:
     most_memory: float | None = None
     identify: bool = False  # whether it is `identify` among all rules that is timed, which is not told this one
     people: int = 0  # whether it is `population`, and of how many participants
+    features: int = 0  # whether the log has contexts, and how many features an offer has
 
     @property
     def described(self) -> dict[str, object]:
         name = f"{self.text} on {self.arms} arms, {self.horizon} rounds"
         same = {"rule": self.text, "arms": self.arms, "horizon": self.horizon, "runs": self.runs}
+        if self.features:
+            return {"name": f"{name}, {self.features} features", **same, "features": self.features}
         if self.people:
             return {"name": f"population, {self.people} people, {name}", **same, "people": self.people}
         return {"name": f"identify, {name}", **same, "identify": True} if self.identify else {"name": name, **same}
@@ -77,7 +90,8 @@ class TimingTrials(CellTrials):
         """Time the runs of a task, after a short one that compiles."""
         cell, runs = self.cells[task.cell], range(task.first_run, task.last_run)
         few = replace(cell, people=min(cell.people, FEW_PEOPLE))
-        _seconds(few, cell.horizon if cell.identify or cell.people else 2 * cell.arms, 0, self.seed)
+        short_log = FEW_CONTEXTS if cell.features else 2 * cell.arms
+        _seconds(few, cell.horizon if cell.identify or cell.people else short_log, 0, self.seed)
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the most memory is measured from now on
         seconds = [_seconds(cell, cell.horizon, run, self.seed) for run in runs]
@@ -87,6 +101,8 @@ class TimingTrials(CellTrials):
 def _seconds(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
     if cell.people:
         return _seconds_of_population(cell, rounds, run, seed)
+    if cell.features:
+        return _seconds_of_contexts(cell, rounds, run, seed)
     setting = trial_setting(cell.text, cell.arms, rounds, cell.runs)
     trial = play(setting, seed, run)
     began = time.process_time()
@@ -110,6 +126,18 @@ def _seconds_of_population(cell: TimingCell, rounds: int, run: int, seed: int) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)
         population(log, cell.text, sigma=SIGMA, seed=run, threads=1, check=True)
+    return time.process_time() - began
+
+
+def _seconds_of_contexts(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
+    """Time `context_posterior` with its check and one thread; coefficients are from the prior."""
+    rule, generator = linear_rule_or_family(cell.text), np.random.default_rng([seed, run])
+    assert isinstance(rule, LinearRule)
+    contexts = generator.normal(size=(rounds, cell.arms, cell.features)) / np.sqrt(cell.features)
+    instance = ContextInstance(generator.normal(size=cell.features), sigma=SIGMA)
+    log = rule.demonstrate(instance, contexts, seed=seed, first_run=run, threads=1)
+    began = time.process_time()
+    context_posterior(log, rule, sigma=SIGMA, seed=run, threads=1)
     return time.process_time() - began
 
 
@@ -147,6 +175,12 @@ class Timings(Measure):
             if text == "ucb:alpha=0.25":
                 cells.append(TimingCell(text, *LARGE, 1, 60.0, 2e9))
             yield text, TimingTrials(tuple(cells), sizes.seed)
+        for text in CONTEXT_RULES:
+            cells = [
+                TimingCell(text, K, T, min(runs, times), most, MOST_MEMORY, features=d)
+                for d, K, T, most, times in CONTEXTS
+            ]
+            yield f"{text} on contexts", TimingTrials(tuple(cells), sizes.seed)
         for text in IDENTIFIED:
             cell = TimingCell(text, *settings.USUAL_CELL, runs, MOST_OF_IDENTIFY, identify=True)
             yield f"{text} on identify", TimingTrials((cell,), sizes.seed)
@@ -160,16 +194,16 @@ class Timings(Measure):
         return TimingMetrics(cell, float(np.median(rows["seconds"])), float(memory.max()) if memory.size else np.nan)
 
     def criteria(self, metrics: Sequence[TimingMetrics]) -> list[Criterion]:
-        scores, named, peopled = list[Score](), list[Score](), list[Score]()
+        scores, named, peopled, featured = (list[Score]() for _ in range(4))
         for each in metrics:
-            cell, where = each.cell, f"K={each.cell.arms}, T={each.cell.horizon:,}"
+            cell = each.cell
+            where = f"{f'd={cell.features}, ' if cell.features else ''}K={cell.arms}, T={cell.horizon:,}"
+            kind = featured if cell.features else peopled if cell.people else named if cell.identify else scores
             values = [(where, each.seconds, f"{each.seconds:.2f} s", cell.most_seconds)]
             if cell.most_memory is not None:
                 values.append((f"{where}: memory", each.memory, f"{each.memory / 1e9:.2f} GB", cell.most_memory))
             for column, value, text, most in values:
-                (peopled if cell.people else named if cell.identify else scores).append(
-                    Score(short(cell.text), column, computed(value), text, judge(computed(value), high=most))
-                )
+                kind.append(Score(short(cell.text), column, computed(value), text, judge(computed(value), high=most)))
         goal = (
             f"K={USUAL[0]}: under 2 s, under 5 s for rules that choose at random; K={MANY_ARMS[0]}: under 10 s; "
             f"K={LARGE[0]}: under 60 s and 2 GB"
@@ -183,4 +217,9 @@ class Timings(Measure):
             what = f"processor time and memory of `population` with {PEOPLE} participants of {CHOICES} rounds"
             goal = f"at most {MOST_OF_POPULATION:.0f} s, which is {MOST_OF_POPULATION / 2:.0f} s on two cores, and 1 GB"
             found.append(Criterion("time of population", what, goal, note, "made by", scores=peopled))
+        if featured:
+            what = "processor time and memory of a posterior of coefficients, with its check"
+            limits = [f"d={d}, K={K}, T={T:,}: at most {most:.0f} s" for d, K, T, most, _ in CONTEXTS]
+            goal = "; ".join([*limits, "below 1 GB"])
+            found.append(Criterion("time of contexts", what, goal, note, "made by", scores=featured))
         return found

@@ -180,11 +180,13 @@ def test_limits_of_time():
         TimingMetrics(TimingCell("ucb:alpha=0.25", 224, 25_000, 1, 60.0, 2e9), 30.0, 2.5e9),
         TimingMetrics(TimingCell("ucb:alpha=0.25", 4, 2_000, 3, 10.0, identify=True), 12.0, 3e8),
         TimingMetrics(TimingCell("softmax", 2, 100, 1, 120.0, 1e9, people=100), 119.0, 1.1e9),
+        TimingMetrics(TimingCell("linucb:alpha=1", 10, 10_000, 1, 60.0, 1e9, features=20), 34.0, 0.4e9),
     ]
     assert verdicts(Timings(), timed) == {
         "time": [MET, MISSED, MET, MISSED],
         "time of identify": [MISSED],
         "time of population": [MET, MISSED],
+        "time of contexts": [MET, MET],
     }
 
 

@@ -66,6 +66,6 @@ def test_cells_of_the_whole_measure():
     from unbandit.calibration.settings import Sizes
 
     cells = [cell for _, trials in Contexts().trials(Sizes()) for cell in trials.cells]
-    assert len(cells) == 3 * 12 + 2 + 2 * 4 + 4 + 3
-    assert sum(cell.misread for cell in cells) == 4  # a number that is fitted is none
+    assert len(cells) == 3 * 12 + 2 + 2 * 4 + 7 + 3
+    assert sum(cell.misread for cell in cells) == 7  # a number that is fitted is none
     assert len({cell.described["name"] for cell in cells}) == len(cells)
