@@ -12,6 +12,7 @@ LONGEST_NAME = 80
 """Characters of a name in running text; a longer one is cut in the middle, since names often differ at their ends."""
 
 LONGEST_LABEL = 24  # characters of a name in a figure or a narrow table
+BEYOND_DOUBT = 46.0  # nats from which on nobody needs to know how many: more than 10^19 times
 
 LONGEST_MESSAGE = 2_000
 
@@ -120,6 +121,17 @@ def times(logarithm: float) -> str:
         return f"10^{tens:,.0f}"
     ratio = math.exp(logarithm)
     return f"{float(f'{ratio:.2g}'):,.{0 if ratio >= 9.95 or ratio == 1 else 1}f}"
+
+
+def more_probable(logarithm: float) -> str:
+    """Write how much more probable something is, given the natural logarithm of the ratio, after "makes it".
+
+    >>> more_probable(math.log(900)), more_probable(800.0)
+    ('900 times as probable', 'more probable, beyond any doubt')
+    """
+    if logarithm > BEYOND_DOUBT:
+        return "more probable, beyond any doubt"
+    return f"{times(logarithm)} times as probable"
 
 
 def interval(low: float | None, high: float | None, write: Callable[[float], str] = number) -> str:

@@ -179,7 +179,7 @@ def test_offers_of_a_log_are_played_again(unbandit, refused):
     ("arguments", "said"),
     [
         (("--rule", "ucb:alpha=0.25", "--features", "x1"), "expected a rule that chooses by features"),
-        (("--rule", "linucb"), "--features x1,x2"),
+        (("--rule", "linucb"), "--features x1,x2, and check tries all rules that choose by features"),
         (("--rule", "linucb:fit", "--features", "x1,x2", "--sigma", "1"), "give alpha a value"),
         (("--rule", "linucb", "--features", "x1"), "--sigma"),
         ((*FEATURES, "--best-mean", "1"), "--best-mean: cannot be used with --features. Leave it out"),

@@ -77,6 +77,8 @@ def test_rules_that_give_no_values_away(unbandit, refused):
         ([*PLAN, "--longest", "5"], "longest: expected 32"),
         (["plan", "two-armed", "--rule", "linucb:alpha=2", "--within", "1"], "Simulate logs of several lengths"),
         (["leak", "two-armed", "--rule", "lin-ts", "--horizon", "9"], 'gaps between arms; got "lin-ts", whose log'),
+        (["leak", "--rule", "lin-ts"], 'gaps between arms; got "lin-ts", whose log'),
+        (["plan", "--rule=linucb:alpha=1", "--theta", "1,-0.5"], "Simulate logs of several lengths"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )

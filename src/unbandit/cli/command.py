@@ -120,6 +120,9 @@ def identify_line(log: str, known: Mapping[str, Any], command: str = "identify")
     return shlex.join(words)
 
 
+ABOUT_GAPS = ("plan", "leak")
+
+
 class Commands(TyperGroup):
     """The commands; one that there is not is answered with the one that is probably meant."""
 
@@ -169,9 +172,12 @@ class GroupedCommand(TyperCommand):
                     args[at + 1] = value = _in_full(args[at + 1])
                 if whole and value and not value.startswith("--"):
                     _check_whole(str(parameter.name), _in_full(value))
+        told = list(args)  # which parsing uses up
         try:
             rest = super().parse_args(ctx, args)
         except UsageError as error:
+            if self.name in ABOUT_GAPS:
+                _refuse_without_gaps(told)
             if hasattr(error, "possibilities"):  # an option that there is not
                 error.possibilities, short = None, str(error.option_name)
                 error.message = self._unknown(next((each for each in given if each.startswith(short)), short), ctx)
@@ -279,6 +285,19 @@ def _continued(example: str, width: int) -> list[str]:
         else:
             lines.append(f"{'':12}{part}" if lines else part)
     return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
+
+
+def _refuse_without_gaps(args: list[str]) -> None:
+    """Refuse a rule that chooses by features, of which a command about gaps lacks more than the option it asks for."""
+    from unbandit.demonstrators.base import linear_rules
+    from unbandit.demonstrators.rule import by_any_name
+    from unbandit.planning import rule_of_arms
+
+    for at, given in enumerate(args):
+        name, equals, value = given.partition("=")
+        rule = value if equals else "".join(args[at + 1 : at + 2])
+        if name == "--rule" and by_any_name(rule.partition(":")[0].strip(), linear_rules()) is not None:
+            rule_of_arms(rule)
 
 
 def _check_apart(given: Mapping[str, Any]) -> None:

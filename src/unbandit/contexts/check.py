@@ -16,7 +16,7 @@ from unbandit.contexts.design import INTERCEPT, Design
 from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of, rough_evidence
 from unbandit.errors import Notice
 from unbandit.fit import Check
-from unbandit.formatting import number, times
+from unbandit.formatting import more_probable, number
 from unbandit.kernels.compile import Numbers
 from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
 
@@ -72,15 +72,17 @@ def check_record(
     apart = ""
     if any("(disjoint=" in text for text in said):
         apart = " or the same coefficients for all" if design and design.count > 1 else " or coefficients for each arm"
-    compared = (
-        f"The probability of {choices} under the rule was compared with that under {len(said)} others: the same rule "
-        f"with other numbers or noise, in batches, with other features{apart}; other rules; and a choice at random."
+    tried = (
+        f"the same rule with other numbers or noise, in batches, with other features{apart}; other rules; and a choice "
+        "at random."
     )
     if p_value > DOES_NOT_FIT:
-        return Check("fits", p_value=p_value, reason=compared, checked=1)
+        reason = f"None of {len(said)} others makes {choices} clearly more probable: {tried}"
+        return Check("fits", p_value=p_value, reason=reason, checked=1)
     order = np.argsort(-values)
     instead = tuple(said[at] for at in order if values[at] > values.max() - CLOSE)
-    reason = f"{instead[0]} makes {choices} {times(values.max() - log_evidence)} times as probable. {compared}"
+    more = more_probable(values.max() - log_evidence)
+    reason = f"{instead[0]} makes {choices} {more}. {len(said)} others were compared: {tried}"
     return Check("does not fit", p_value=p_value, reason=reason, instead=instead, checked=1, failed=("1",))
 
 
@@ -106,15 +108,16 @@ def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> l
         return [Notice("does-not-fit", text, count=1)]
     if check.verdict != "fits":
         return []
-    text = f"Checked: no other rule that was tried makes these choices clearly more probable. {check.reason}"
+    claim = (check.reason or "").partition(": ")[0].rstrip(".")  # without a list of all that was tried
+    text = f"Checked: {claim[:1].lower()}{claim[1:]}."
     if in_proportion is not None:
         name = rule.partition(":")[0]
         remedy = "it must be right." if in_proportion == "sigma" else (
             f"if you do not know it, use {name}:{in_proportion}=fit."
         )  # fmt: skip
-        text += (
-            f" Coefficients are about in proportion to {in_proportion}, and a log seldom shows that it is wrong by a "
-            f"factor of less than 3: {remedy}"
+        text = (
+            f"Coefficients are about in proportion to {in_proportion}, and a log seldom shows that it is wrong by a "
+            f"factor of less than 3: {remedy} {text}"
         )
     return [Notice("fits", text)]
 

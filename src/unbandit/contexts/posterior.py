@@ -33,7 +33,7 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.demonstrators.rule import guess_notice
 from unbandit.errors import Audience, InferenceError, Notice, NotIdentifiable, ParameterError, option, python_option
 from unbandit.fit import UNCHECKED, Check, FittedNumber, fitted_notice
-from unbandit.formatting import counted, joined, json_number
+from unbandit.formatting import counted, joined, json_number, short_numbers
 from unbandit.formatting import number as number_text
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 from unbandit.kernels.simulate_linear import GREEDY, UCB
@@ -321,12 +321,12 @@ def context_posterior(
         rule_at = family.at({family.kind.tuning: approximation.record.strength})
     else:
         found, approximation = interruptible(lambda: _run(record, rule_at, sigma, prior, number, seed, threads))
-    evidence, record = found.log_evidence[0], approximation.record
+    evidence, record, named = found.log_evidence[0], approximation.record, short_numbers(str(rule_at))
     fit = UNCHECKED
     if check:
         fit = interruptible(
             lambda: check_record(
-                record, str(rule_at), sigma=sigma, prior=prior, log_evidence=evidence, seed=seed, design=design
+                record, named, sigma=sigma, prior=prior, log_evidence=evidence, seed=seed, design=design
             )
         )
     answer = _answer(found, approximation, log, str(given), design, sigma, prior, level, seed)
@@ -334,7 +334,7 @@ def context_posterior(
     guessed = guess_notice(given, given.guessed, can_fit=True) if isinstance(given, LinearRule) else []
     tuning = "sigma" if rule_at.kind == GREEDY else rule_at.tuning
     in_proportion = None if fitted or log.rewards is not None else tuning
-    checked = check_notice(fit, str(rule_at), in_proportion)
+    checked = check_notice(fit, named, in_proportion)
     if check:
         part = first_part(record)
         wider = interruptible(lambda: wider_prior(part, sigma, prior, fitted=family is not None))

@@ -490,7 +490,8 @@ def _refuse_linear(rule: str, parameter: str) -> ParameterError:
     text = f'expected a rule that chooses among arms without features; got "{rule}".'
     named = option("features", ["x1", "x2"])
     remedy = (
-        f"The commands estimate and report read logs with contexts, with {named}; in Python, context_posterior does."
+        f"The commands estimate and report read logs with contexts, with {named}, and check tries all rules that "
+        "choose by features; in Python, context_posterior reads them."
     )
     return ParameterError(text, parameter=parameter, value=rule, remedy=remedy)
 

@@ -30,7 +30,7 @@ from unbandit.log.sources import ROWS, Arms, Blank, Columns, Duplicates, Source,
 FEWEST_GROUPS = 5  # of offers of which one is marked
 _WITH_FEATURES = (
     f"`unbandit estimate` and `unbandit report` read such a log with {option('features')} and a rule such as "
-    "linucb or lints."
+    f"linucb or lints. If you do not know the rule, `unbandit check` with {option('features')} tries all of them."
 )
 
 _REVERSE = (
