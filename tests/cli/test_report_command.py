@@ -172,7 +172,7 @@ def test_what_the_record_cannot_tell_ends_with_4(refused, log):
 
 
 def test_both_from_standard_input_is_too_much(refused):
-    assert "--truth: standard input is the log" in refused(
+    assert "--truth: standard input is already the log" in refused(
         2, "report", "-", *ASKED, "--truth", "-", stdin=b"arm\nA\nB\n"
     )
 

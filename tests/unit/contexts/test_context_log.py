@@ -76,7 +76,7 @@ def test_demonstrations_rewards_and_decimal_commas():
     assert log.features[log.rows].ravel().tolist() == [0.5, 0.5, 2.5, 1.0]
     assert np.isnan(log.rewards).tolist() == [False, True, True, True]
     assert log.rewards[0] == 1.5
-    assert any("1 of 4 rows" in notice for notice in log.notices)
+    assert any("1 of 4 rewards" in notice for notice in log.notices)
     assert log.select(1).chosen.tolist() == [1, 0]
     assert log.select(1).rewards is None
     again = ub.ContextLog.read(log.to_frame(), features=["x"])
