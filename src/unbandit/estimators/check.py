@@ -15,7 +15,7 @@ from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, Rece
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import MISREAD, Notice, option
 from unbandit.estimators.arguments import shows_part
-from unbandit.estimators.diagnostics import BEGINNING, table_with
+from unbandit.estimators.diagnostics import BEGINNING, left_early, table_with
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, FittedNumber, not_checked, short_name
 from unbandit.formatting import capitalise, counted, joined, quoted, short_numbers, simulated
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 SWITCH = "UNBANDIT_CHECK"  # the environment variable that turns checks off where none was asked for
 
 NOT_WANTED = "No check was asked for."
-POSSIBLE = 0.05  # probability at which drift is a possible cause where the rule does not fit
 NEXT = "Next: `check` tries every rule with a closed form on this log, `identify` also rules that choose at random."
 SELDOM_TOLD_APART = (
     "But simulations seldom distinguish one index rule from another: `check` shows which others fit too, and what they "
@@ -156,7 +155,7 @@ def said_of(
         return [], [] if check.reason == NOT_WANTED else [said]
     from unbandit.inference.predictive import ALARM, DRIFT  # loaded by the check
 
-    warnings = _drifted(drifts, check.simulations)
+    warnings = _drifted(drifts, check.simulations, record)
     seen = check.checked == 1 and any(each.name == DRIFT and each.tail <= ALARM for each in check.statistics)
     apart = "Apart from the drift, it" if warnings or seen else "It"
     looks = f"{short_numbers(str(rule))} fits this log"
@@ -262,7 +261,7 @@ def withdrawn_arms(request: Request, check: Check, posteriors: Sequence[Posterio
     return [Notice("perhaps-withdrawn", text, first.round, arms[0], name, number)]
 
 
-def _drifted(drifts: Sequence[ArmDrift], simulations: int) -> list[Notice]:
+def _drifted(drifts: Sequence[ArmDrift], simulations: int, record: object) -> list[Notice]:
     """Warn of drift: of several demonstrations, if more show it than would by chance."""
     from unbandit.inference.predictive import is_alarm
 
@@ -275,7 +274,7 @@ def _drifted(drifts: Sequence[ArmDrift], simulations: int) -> list[Notice]:
     text = (
         f"{several}{first.who}{where}: {first.said}. Without drift a gap moves so much in "
         f"{simulated(first.p_value, simulations)}. The estimates average over it: do not rely on them. "
-        f"{_by_stretch(first, number)}"
+        f"{_by_stretch(first, number)}{_left(first, record)}"
     )
     which, count = (first.demonstration, len(found)) if number > 1 else (None, None)
     return [Notice("drift", text, first.round + 1, first.arm if first.decided else None, which, count)]
@@ -292,6 +291,13 @@ def without_drift(notice: Notice) -> Notice:
     if notice.code != "does-not-fit" or not found:
         return notice
     return replace(notice, text=before + after.partition(BY_STRETCH)[2].lstrip())
+
+
+def _left(drift: ArmDrift, record: object) -> str:
+    """Say which of the arms that a drift is shown by are not pulled any more at the end."""
+    if not isinstance(record, ActionLog):
+        return ""
+    return left_early(record, drift.demonstration, (drift.arm, drift.shown_by, drift.best))
 
 
 def _by_stretch(drift: ArmDrift, demonstrations: int) -> str:
@@ -317,11 +323,13 @@ def _misfit(
             f"If the beginning is missing, and not rounds at random, give {option('starting_pulls')} in place of "
             f"{option('kept')}."
         )
+    from unbandit.inference.predictive import POSSIBLE  # loaded by the check
+
     moved = [each for each in drifts if each.demonstration in check.failed and each.p_value <= POSSIBLE]
     if moved:
         first = max(moved, key=lambda each: each.distance)
         where = f" in demonstration {quoted(first.demonstration)}" if len(drifts) > 1 else ""
         who = first.who.removeprefix("Arm")
-        parts.append(f"{PERHAPS}{who}{where}: {first.said}. {_by_stretch(first, len(drifts))}")
+        parts.append(f"{PERHAPS}{who}{where}: {first.said}. {_by_stretch(first, len(drifts))}{_left(first, record)}")
     parts.append(NEXT)
     return " ".join(filter(None, parts))

@@ -36,6 +36,7 @@ MANY_ACTIVE = 8  # active arms from which on a comparison with the largest sampl
 MANY_RIVALS = 4  # nearly equal arms from which on plain 95% intervals are too short (tests/statistical shows it)
 MANY_CLOSE = 6  # arms too close to the most-pulled one from which on it is likely the luckiest of several
 
+LEFT_AFTER = 0.75  # share of a log after which an arm that drifted, and is not pulled any more, may be withdrawn
 MOST_LATE = 3  # arms that a proposed table lists
 ROUNDING = 1e-9  # by which a number may be beyond what is possible
 FEW_BESIDE = 3  # pulls per arm beside the most-pulled one, up to which a rule that settled early looks like sorted rows
@@ -192,6 +193,25 @@ def table_with(spans: Sequence[tuple[str, int | None, int | None]]) -> str:
     lines = [f"`{arm},{first or ''},{last or ''}`" for arm, first, last in spans[:MOST_LATE]]
     more = " and so on" if len(spans) > MOST_LATE else ""
     return f"give {option('availability')} a table with the lines {joined(['`arm,first,last`', *lines])}{more}."
+
+
+def left_early(record: Record, demonstration: str, arms: Sequence[str]) -> str:
+    """Say of arms that are not pulled in the last quarter of a demonstration that they may have been withdrawn."""
+    which = record.demonstrations.index(demonstration)
+    pulls, _, last = (each[which] for each in record.tallied("counts").counted)
+    left = [at for at, arm in enumerate(record.arms) if arm in arms and pulls[at] > 0]
+    left = [at for at in left if last[at] <= LEFT_AFTER * int(record.lengths[which])]
+    return said_of_left([(record.arms[at], int(last[at])) for at in left])
+
+
+def said_of_left(left: Sequence[tuple[str, int]]) -> str:
+    """Say of arms, with the rounds of their last pulls, that they may have been withdrawn; begins with a blank."""
+    if not left:
+        return ""
+    names = joined(f"arm {quoted(arm)} is never pulled after round {last:,}" for arm, last in left)
+    may = "it may have been" if len(left) == 1 else "they may have been"
+    table = table_with([(arm, None, last) for arm, last in left])
+    return f" {names[0].upper()}{names[1:]}: {may} withdrawn. If so, {table}"
 
 
 def misread(record: Record, rule: Demonstrator | None = None) -> list[Notice]:
@@ -363,11 +383,13 @@ class _NotReconsidered(Diagnostic):
 
     def notice(self, seen: Reading) -> Notice:
         strange = self.marked(seen)
-        at = strange[np.argmin(seen.last[strange])]
+        strange = strange[np.argsort(seen.last[strange])]
+        at, spans = strange[0], [(seen.arms[each], None, int(seen.last[each])) for each in strange]
         text = (
             f"After round {seen.last[at]:,} the log never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
             "although by its end the assumed rule would have. Another rule, or other parameters, may have made it; do "
-            f"not trust the estimates. If the arm was withdrawn, give its last round with {option('availability')}."
+            f"not trust the estimates. If {'the arm was' if strange.size == 1 else 'arms were'} withdrawn, "
+            f"{table_with(spans)}"
         )
         return Notice(self.code, text, round=int(seen.last[at]), arm=seen.arms[at])
 

@@ -24,6 +24,7 @@ from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, Paramete
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, as_record, is_thinned, known_mean, reward_noise, shows_part
 from unbandit.estimators.check import names_drift, without_drift
+from unbandit.estimators.diagnostics import said_of_left
 from unbandit.estimators.procedures import Answer, Request, compare, quantile
 from unbandit.formatting import interval, number, quoted, simulated
 from unbandit.inference.check import AnsweredMeans
@@ -66,6 +67,7 @@ class Drift(NamedTuple):
     distance: float  # between the two limits, in standard deviations
     p_value: float  # of simulations without drift, the share that differ as much
     decided: bool = True  # whether a third arm tells which of the two moved, `shown_by` or `compared_with`
+    left_after: int | None = None  # the round of the last pull of `shown_by`, if the last stretch has none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +139,8 @@ class Stretches(Finding):
             f"Without drift stretches differ so much in {simulated(found.p_value, SIMULATIONS)}. The estimates of the "
             "whole log average over it: do not rely on them."
         )
+        if found.left_after is not None:
+            text += said_of_left([(found.shown_by, found.left_after)])
         return (Notice("drift", text, round=int(self.first[found.after]), arm=arm),)
 
     @property
@@ -370,9 +374,10 @@ def _furthest(
     limits = float(earlier[before][at] - of_best), float(later[after][at])
     shown, far = float(shifts[int(pair)][at]), float(distances.max())
     moved = which_moved(falls[:, int(pair), 0], int(arm), best, shown, abs(shown) / far)
+    last = int(whole.tallied("counts").counted[2][0, int(arm)])
     return Drift(
         whole.arms[int(arm) if moved is None else moved], whole.arms[int(arm)], whole.arms[best], before, after,
-        *limits, far, chance, moved is not None,
+        *limits, far, chance, moved is not None, last if last <= cuts[-2] else None,
     )  # fmt: skip
 
 

@@ -352,7 +352,8 @@ def test_a_log_that_shows_it_is_told_of_the_option_and_of_a_table(tmp_path):
     log = rule.demonstrate(INSTANCE, 3_000, seed=3, availability={"0": (None, 400)})
     gone = ub.estimate(log, rule, sigma=0.5, check=False).warnings
     said = next(each for each in gone if each.code == "not-reconsidered")
-    assert (said.arm, "give its last round with availability" in said.message) == ("0", True)
+    assert said.arm == "0"
+    assert f"give availability a table with the lines `arm,first,last` and `0,,{said.round}`" in said.message
 
 
 def test_verdicts_ranks_and_the_sentence_name_the_same_arms():

@@ -12,7 +12,9 @@ import pytest
 import unbandit as ub
 from unbandit.demonstrators import IndexRule, parse_rule
 from unbandit.errors import Notice
+from unbandit.estimators.check import said_of
 from unbandit.estimators.stretches import with_stretches
+from unbandit.fit import Check
 from unbandit.inference.check import _Decided
 from unbandit.inference.predictive import ALARM, DRIFT, ArmDrift, _moved, is_alarm, offsets_over_means, which_moved
 
@@ -233,3 +235,26 @@ def test_what_would_fit_instead_never_contradicts_what_the_log_shows_of_drift():
     either = found._replace(decided=False, at_moment=0.1, at_end=0.351)  # A rose, or B fell
     assert decided.instead(either) == ("ucb1, if A rises", "ucb1, if B falls", "moss")
     assert not any(found._replace(arm="B").agrees(*each) for each in names.values())
+
+
+def test_an_arm_that_is_not_pulled_any_more_may_have_been_withdrawn_rather_than_drifted(drifting):
+    """So it is said beside the drift, in all three places, with the line of the table."""
+    actions = drifting.demonstration(0).copy()
+    actions[3_500:][actions[3_500:] == 2] = 0
+    log, last = ub.ActionLog.from_codes(actions, ARMS), int(np.flatnonzero(actions == 2)[-1]) + 1
+    found = ArmDrift("1", "c", "c", "a", 3_000, 0.1, 0.4, "about", "about", 5.0, 0.0025)
+    fits, misfit = Check("fits", 0.5, 399), Check("does not fit", 0.001, 399, failed=("1",))
+    line = (
+        f'Arm "c" is never pulled after round {last:,}: it may have been withdrawn. If so, give availability a table '
+    )
+    for check in (fits, misfit):
+        (notice,), _ = said_of(check, parse_rule("ucb1"), [found], log)
+        assert f"{line}with the lines `arm,first,last` and `c,,{last}`." in notice.message
+        (notice,), _ = said_of(check, parse_rule("ucb1"), [found], drifting)
+        assert "withdrawn" not in notice.message
+    by_stretch = replace(ub.stretches(drifting, "ucb1", sigma=0.5))
+    assert by_stretch.furthest.left_after is None
+    assert "withdrawn" not in by_stretch.notices[0].message
+    told = replace(by_stretch, furthest=by_stretch.furthest._replace(left_after=last, shown_by="c"))
+    assert line in told.notices[0].message
+    assert ub.stretches(log, "ucb1", sigma=0.5).furthest.left_after in (None, last)
