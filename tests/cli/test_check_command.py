@@ -46,6 +46,18 @@ def test_choices_at_random_are_called_so(unbandit, log, tmp_path):
     assert "as if they were chosen at random" in done.err
 
 
+def test_choices_of_people_lead_to_a_population(unbandit, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = ub.Softmax(temperature=0.5).demonstrate(ub.Instance([0.7, 0.3], ub.Bernoulli()), 60, runs=3, seed=1)
+    runs = [made.demonstration(run).tolist() for run in range(3)]
+    rows = [f"S{run},{at},{'AB'[code]},{at % 2}" for run, each in enumerate(runs) for at, code in enumerate(each)]
+    (tmp_path / "log.csv").write_text("subject,trial,choice,outcome\n" + "\n".join(rows) + "\n")
+    done = unbandit("check", "log.csv", "--candidates", "sae")
+    assert "run: unbandit population log.csv --bernoulli --rule learning-softmax" in " ".join(done.out.split())
+    assert "Every reward in the log is 0 or 1" in done.err
+    assert "--bernoulli" in done.err
+
+
 def test_json_is_that_of_python(unbandit, log):
     said = json.loads(unbandit("check", "log.csv", "--candidates", "ucb1,sae", "--sigma", "0.5", "--json").out)
     assert said["schema"] == "unbandit.check/1"

@@ -185,6 +185,7 @@ def check(
     """
     from unbandit import identification
     from unbandit.cli import contexts
+    from unbandit.identification.survey import is_binary
 
     printer.check_output(output, ".json")
     if prior is not None and features is None:
@@ -231,6 +232,9 @@ def check(
             f"To compare these too, run: {identify_line(log, known)}",
             soft_wrap=True,
         )
+    if any(each.code == "perhaps-people" for each in found.warnings):
+        people = identify_line(log, {"sigma": sigma, "bernoulli": bernoulli or is_binary(record)}, "population")
+        out.print(f"If people made the choices, run: {people} --rule learning-softmax", soft_wrap=True)
     new = [each for each in found.warnings if each.code != "none-fits" or not found.not_tried]  # not yet said above
     printer.print_notices(new, record.reading)
 

@@ -90,7 +90,7 @@ class RandomisedRule(Demonstrator):
         return None
 
     initial: int = Field(0, ge=0, lt=2**32, description="pulls of each arm, in turn, before the rule decides")
-    batch: int = Field(1, ge=1, lt=2**32, description="rounds from one look at the log to the next")
+    batch: int = Field(1, ge=1, lt=2**32, description="rounds between decisions")
     delay: Delay = DELAY
     opening: Literal["listed", "random"] = Field(
         "listed", description="order of the arms in the opening: as listed, or drawn for every run"

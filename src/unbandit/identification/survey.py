@@ -81,6 +81,12 @@ ONLY_SIMULATED = (
     "so several may fit; each has its usual parameters."
 )
 
+BINARY = "Every reward in the log is 0 or 1, yet rewards were taken as normal with sigma = 1, as nothing was given."
+PEOPLE = (
+    "If every demonstration is a person who learns by trial and error, ask for the numbers of each person and of the "
+    "population they come from."
+)
+
 NO_PROOF = "This does not prove that there are none."
 
 PARTICLES = 16  # per set of parameters, to choose one
@@ -329,6 +335,8 @@ def check(
     seed = checks.seed(seed)
     checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
+    if warnings and is_binary(record):
+        warnings = [Notice("sigma-assumed", f"{BINARY} Give {option('bernoulli')}.")]
     considered, notes = candidates_for(cast(Any, candidates), noise, record)
     every = considered
     if candidates is None:
@@ -369,11 +377,17 @@ def check(
         habit = any(each.code == "shows-habit" for each in shown)
         random = not habit and any(row.check.instead[:1] == (RANDOM,) for row in rows)
         warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM) if random else Notice("none-fits", NONE_FITS)]
-        notes = [*shown, *notes]
+        notes = [*shown, *notes, *([Notice("perhaps-people", PEOPLE)] if len(record) > 1 else [])]
     elif there is None:
         warnings = [*sorted_rows(record), *warnings]
     said = (*misread(record), *warnings, *notes)
     return Survey(tuple(order), None if sigma is None else float(sigma), said, not_tried)
+
+
+def is_binary(log: ActionLog) -> bool:
+    """Return whether a log holds rewards, all of which are 0 or 1."""
+    known = np.empty(0) if log.rewards is None else log.rewards[np.isfinite(log.rewards)]
+    return known.size > 0 and bool(np.isin(known, (0.0, 1.0)).all())
 
 
 def _check_contexts(

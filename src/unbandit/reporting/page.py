@@ -54,6 +54,12 @@ NOTICES = {code: Explanation(**texts) for code, texts in TEXTS["notices"].items(
 MARKS = {"best": "◆", "estimated": "●", "bounded": "▸", "unseen": "○"}
 """One mark per verdict, so that nobody needs colours to distinguish them."""
 
+OTHER_RULE = (
+    "Check the rule and its parameters first, as another rule makes this log more probable. Then check the noise of "
+    "the rewards, and that no rows are missing or out of order."
+)
+"""What helps where another rule is named."""
+
 MOST_MESSAGES = 5  # of more notices of one kind than this, the first are shown
 
 MOST_STEPS = 12  # of a round number along the axis of a table's bars
@@ -262,7 +268,7 @@ def misfit(answer: "Estimate | Population", whose: str | None = None) -> dict[st
         "rows": [each.said for each in check.unusual[:MOST_STATISTICS]],
         "whose": whose or _whose(check),
         "instead": [short_numbers(name) for name in check.instead[:3]],
-        "remedy": NOTICES["does-not-fit"].remedy,
+        "remedy": OTHER_RULE if check.instead else NOTICES["does-not-fit"].remedy,
     }
 
 
@@ -272,10 +278,14 @@ def fit_section(answer: "Estimate | Population", whose: str | None = None) -> di
     if check.verdict == "does not fit":
         return None
     if check.verdict == "not checked":
-        return {"sentence": f"Not checked. {check.reason or ''}".strip(), "rows": [], "whose": ""}
+        return {"sentence": f"Not checked. {check.reason or ''}".strip(), "rows": [], "whose": "", "usual": ""}
     made = f"This log looks like one that {short_numbers(answer.rule)} makes ({check.chance}). {check.reason or ''}"
-    rows = [each.said for each in check.statistics[:MOST_STATISTICS]]
-    return {"sentence": made.strip(), "rows": rows, "whose": whose or _whose(check)}
+    rows, many = [each.said for each in check.statistics[:MOST_STATISTICS]], check.checked > 1 and whose is None
+    if many and rows:
+        made = f"{made.strip()} {check.checked:,} demonstrations were compared, of which the least usual is shown: it "
+        made += "may lie outside of what is usual for a single one."
+    usual = "usual for one demonstration" if many else "usual for the rule"
+    return {"sentence": made.strip(), "rows": rows, "whose": whose or _whose(check), "usual": usual}
 
 
 def _whose(check: Check) -> str:

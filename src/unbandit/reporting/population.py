@@ -49,6 +49,7 @@ from unbandit.tables import decimals, same_decimals
 
 MOST_PARTICIPANTS = 200  # of more, the first ones are listed
 MOST_ARMS = 50  # likewise
+MOST_APART = 100  # how many times larger one number of a column may be for all to have as many decimals
 ON_AVERAGE = "participants on average"  # whose statistics the check compares
 
 WORDS = {
@@ -143,11 +144,11 @@ def population_report(
 
 def population_sentence(found: Population) -> str:
     """Say in one sentence what a typical participant is like."""
-    parts = [
-        f"typical {each.parameter} is {number(each.value, 3)} ({share(found.level)} interval "
-        f"{interval(each.low, each.high, lambda end: number(end, 3))})"
-        for each in found.population
-    ]
+    parts = []
+    for each in found.population:
+        write = same_decimals((each.value, each.low, each.high))
+        ends = interval(each.low, each.high, write)
+        parts.append(f"typical {each.parameter} is {write(each.value)} ({share(found.level)} interval {ends})")
     said = f"Among {counted(len(found.participants), 'participant')}, the {joined(parts, 'and the')}."
     first = found.arm_summary.row(0, named=True)
     if first["probability_best"] is None:
@@ -191,13 +192,15 @@ def _overview(found: Population, record: ActionLog) -> str:
 
 
 def _population_rows(found: Population) -> list[dict[str, str]]:
-    rows = []
+    rows, numbers = [], [end for each in found.population for end in (each.value, each.low, each.high)]
+    alike = min(map(abs, numbers), default=0.0) > max(map(abs, numbers), default=0.0) / MOST_APART
     for each in found.population:
         spread, ends = each.said_of_spread
+        write = same_decimals(numbers if alike else (each.value, each.low, each.high))
         rows.append(
             {
-                "parameter": each.parameter, "value": f"{each.value:.3g}",
-                "interval": f"{each.low:.3g} to {each.high:.3g}",
+                "parameter": each.parameter, "value": write(each.value),
+                "interval": interval(each.low, each.high, write),
                 "spread": "–" if each.spread is None else spread, "spread_interval": ends, "scale": each.scale,
                 "two_thirds": each.said_of_two_thirds, "shrinkage": share(each.shrinkage, 2),
             }

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import unbandit as ub
+from unbandit.errors import Notice
 from unbandit.fit import Check, Statistic
 from unbandit.reporting import LogSource, stylesheet
-from unbandit.reporting.page import fit_section, misfit
+from unbandit.reporting.page import fit_section, group_notices, misfit, templates
 
 
 @pytest.mark.parametrize("kind", made.KINDS)
@@ -236,6 +237,15 @@ def test_a_report_does_not_call_rewards_hidden_that_the_log_holds():
     assert "guesses at the hidden rewards" in made.report_of("randomised").main
 
 
+def test_what_the_box_says_of_a_misfit_is_not_said_again():
+    group = group_notices([Notice("does-not-fit", "It looks different.")], ["A"])
+    macro = "{% from 'parts.html' import notices %}{{ notices('warning', group, boxed) }}"
+    said = [templates("unbandit.reporting").from_string(macro).render(group=group, boxed=box) for box in (False, True)]
+    assert ["It looks different." in each for each in said] == [True, False]
+    assert ["What helps:" in each for each in said] == [True, False]
+    assert '<a href="#report-misfit">' in said[1]
+
+
 def test_what_was_assumed_is_what_was_asked():
     told = {kind: made.report_of(kind).main for kind in made.KINDS}
     assert "standard deviation of 0.5, as was given" in told["gaps"]
@@ -292,6 +302,8 @@ def test_statistics_of_one_demonstration_are_not_called_those_of_the_log(checked
     answer = SimpleNamespace(rule="ucb1", check=Check("fits", 0.3, 399, statistics=(statistic,), checked=checked))
     shown = fit_section(answer)
     assert shown["whose"] == whose
+    assert shown["usual"] == ("usual for the rule" if checked == 1 else "usual for one demonstration")
+    assert ("12 demonstrations were compared" in shown["sentence"]) is (checked == 12)
     assert shown["rows"] == [statistic.said]
     answer = SimpleNamespace(rule="ucb1", check=Check("does not fit", 0.001, 399, checked=checked))
     assert misfit(answer)["whose"] == whose

@@ -68,6 +68,15 @@ def test_a_population_with_known_rewards_does_not_call_them_hidden():
             assert "does not hold it" not in page.main
 
 
+def test_numbers_of_a_parameter_have_the_same_decimals():
+    page = report()
+    (each,) = page.answer.population
+    value, ends = re.search(r"is ([\d.]+) \(95% interval ([\d.]+ to [\d.]+)\)", page.sentence).groups()
+    assert len({len(number.partition(".")[2]) for number in (value, *ends.split(" to "))}) == 1
+    assert f'<td class="amount">{value}</td><td class="reach">{ends}</td>' in page.main
+    assert page.main.count("narrow-only") == 1  # a table for each parameter on a phone
+
+
 def test_names_and_units_that_are_none_are_refused():
     for wrong in ({"names": {"Z": "none"}}, {"names": {"A": "B"}}, {"unit": "cycles"}):
         with pytest.raises(ParameterError):
