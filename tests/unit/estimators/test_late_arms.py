@@ -120,3 +120,13 @@ def test_a_check_that_finds_nothing_does_not_lift_a_warning():
     fits, other = beside_doubts(said, [Notice("late-start", "The beginning is missing.")])
     assert fits.text == f"Checked: nothing stands out. {STANDS}"
     assert other == said[1]
+
+
+@pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
+def test_a_check_of_a_rule_of_chance_does_not_lift_the_warning_of_a_late_arm_either():
+    """Simulations are at values that make up for the arm that came late: the log looks like them."""
+    late = ub.parse_rule(RULE).demonstrate(INSTANCE, 700, seed=3, availability={"3": (400, None)})
+    answer = ub.estimate(late, RULE, sigma=0.5, check=True, particles=100)
+    assert "late-arm" in [each.code for each in answer.warnings]
+    assert answer.check.verdict == "fits"
+    assert next(each.text for each in answer.notes if each.code == "fits").endswith(STANDS)
