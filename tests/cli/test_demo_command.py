@@ -31,6 +31,8 @@ def test_the_story_is_told_and_drawn(unbandit, tmp_path):
     assert sum(line.strip().endswith(("yes", "no")) for line in done.out.splitlines()) == all_of_them
     assert done.out.strip().splitlines()[-1].endswith("here/pictures/report.html")
     told = (folder / "report.html").read_text()
+    assert "--unit cycles=1208" in told
+    assert ">mean (cycles)<" in told
     assert f"{held} of {all_of_them} intervals hold the true value" in told
 
 

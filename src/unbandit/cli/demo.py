@@ -71,8 +71,9 @@ def demo(
     with printer.working("Writing the report"):
         report(
             log, rule, source=LogSource.of_file(place / "log.csv"), truth=truth, audience=shell_option,
-            command=f"unbandit report log.csv --rule {rule} --best-mean 1 --truth truth.csv -o report.html",
-            best_mean=instance.best_mean,
+            command=f"unbandit report log.csv --rule {rule} --best-mean 1 --truth truth.csv "
+            f"--unit cycles={LONGEST_LIFETIME} -o report.html",
+            best_mean=instance.best_mean, unit=("cycles", LONGEST_LIFETIME),
         ).write(place / "report.html")  # fmt: skip
     written = ["lifetimes.png", "lifetimes.svg", "log.csv", "truth.csv", "report.html"]
     out.print("Written: " + ", ".join(str(place / name) for name in written))

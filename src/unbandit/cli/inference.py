@@ -233,7 +233,8 @@ def check(
             soft_wrap=True,
         )
     if any(each.code == "perhaps-people" for each in found.warnings):
-        people = identify_line(log, {"sigma": sigma, "bernoulli": bernoulli or is_binary(record)}, "population")
+        known = {"sigma": sigma, "bernoulli": bernoulli or is_binary(cast(Any, record))}
+        people = identify_line(log, known, "population")
         out.print(f"If people made the choices, run: {people} --rule learning-softmax", soft_wrap=True)
     new = [each for each in found.warnings if each.code != "none-fits" or not found.not_tried]  # not yet said above
     printer.print_notices(new, record.reading)

@@ -172,7 +172,7 @@ def _arm_rows(found: Population, factor: float) -> list[dict[str, str]]:
     write = same_decimals(row[name] for row in arms for name in ("mean", lowest, highest))
     for row in arms:
         mean, best = row["mean"], row["probability_best"]
-        ends = "–" if mean is None else interval(row[lowest], row[highest], write)
+        ends = "–" if mean is None else interval(row[lowest], row[highest], write) or "–"
         rows.append(
             {
                 "arm": shown(row["arm"]), "pulls": f"{row['pulls']:,}",

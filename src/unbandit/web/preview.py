@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -290,7 +291,7 @@ def _with_log(seen: Preview, log: ActionLog | PartialLog | ThinnedLog) -> Previe
     return _with_pulls(replace(seen, summary=summary), log.arms, rows.pulls.sum(axis=0), reading)
 
 
-def _all_binary(log: ActionLog) -> bool:
+def _all_binary(log: Any) -> bool:
     """Return whether a log holds rewards, all of which are 0 or 1."""
     known = np.empty(0) if log.rewards is None else log.rewards[np.isfinite(log.rewards)]
     return known.size > 0 and bool(np.isin(known, (0.0, 1.0)).all())
