@@ -21,6 +21,8 @@ from playwright.sync_api import Page, sync_playwright
 from rich.console import Console
 from rich.text import Text
 
+from unbandit import datasets
+from unbandit.demonstrators import UCB
 from unbandit.reporting.pdf import find_browser
 
 ROOT = Path(__file__).parent.parent
@@ -127,16 +129,22 @@ def served(folder: str) -> Iterator[str]:
 
 
 def film_page(film: Film, folder: str) -> None:
-    """Show `unbandit serve`: an example is chosen, looked at and answered."""
+    """Show `unbandit serve`: the log of the demo is uploaded, looked at and answered."""
     page = film.page
     film.type("unbandit serve", "The same in a browser, without a line of code")
     with served(folder) as address:
         page.goto(address)
         film.shoot("Drop a log onto the page", 2.0)
-        scroll_to(page, "#examples")
-        film.shoot("Or try an example", 1.5)
-        page.click("text=Battery charging")
-        film.shoot("How the file was understood", 2.0)
+        page.set_input_files("#file", next(Path(folder).rglob("log.csv")))
+        page.click("text=Continue")
+        film.shoot("How the file was read", 2.0)
+        page.check("#rule-ucb")
+        rule = UCB.variance_adjusted(alpha=0.25, sigma=datasets.load("battery-high", arms=20).sigma)
+        page.select_option("#field-ucb-preset", "usual")
+        for name in ("alpha", "scale", "sigma"):
+            if getattr(rule, name, None) is not None and page.locator(f"#field-ucb-{name}").count():
+                page.fill(f"#field-ucb-{name}", str(getattr(rule, name)))
+        page.fill("#field-best_mean", "1")
         scroll_to(page, "#rule-ucb", "center")
         film.shoot("Which rule made the choices?", 2.0)
         scroll_to(page, "#field-best_mean", "center")
