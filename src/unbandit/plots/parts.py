@@ -344,7 +344,7 @@ def fitted_name(name: str, room: float, size: float = 9.0) -> str:
     """Cut a name to so many inches.
 
     >>> fitted_name("a long name", 10.0), fitted_name("a long name", 0.5)
-    ('a long name', 'a lon…')
+    ('a long name', 'a long…')
     """
     longest = len(name)
     while longest > 2 and text_width([short(name, longest)], size) > room:

@@ -149,7 +149,7 @@ def axis_of(values: Iterable[float | None]) -> tuple[float, float] | None:
     """Return rounded values at which bars begin and end; None where no two values differ.
 
     >>> axis_of([0.013, 0.52, None]), axis_of([1.0])
-    ((0.0, 0.6), None)
+    ((0.0, 0.55), None)
     """
     known = [value for value in values if value is not None and math.isfinite(value)]
     low, high = min(known, default=0.0), max(known, default=0.0)
