@@ -444,7 +444,7 @@ def test_a_wrong_simulation_is_refused_at_its_fields(form: dict[str, str], field
     ("name", "value", "written"),
     [
         ("best_mean", None, 'the field "The best arm\'s value"'),
-        ("method", "posterior", '"posterior" in the field "Method"'),
+        ("method", "posterior", '"Method" set to "posterior"'),
         ("arms", ["A", "B"], 'the field "All arms"'),
         ("columns", {"round": "NAME"}, 'the field "Round"'),
         ("columns", {"reward": "Gain"}, '"Gain" in the field "Reward"'),
