@@ -75,7 +75,7 @@ def test_bad_parameters_are_refused(rule, given, message):
 
 def test_explore_then_commit_says_why_it_has_no_batch():
     for make in (lambda: parse_rule("explore-then-commit:batch=3"), lambda: ExploreThenCommit(batch=3)):
-        with pytest.raises(ParameterError, match="expected 1, as it tests once, after .*; got 3.") as refused:
+        with pytest.raises(ParameterError, match=r"expected 1, as it tests once, after .*; got 3\.") as refused:
             make()
         assert (refused.value.parameter, refused.value.owner) == ("batch", "explore-then-commit")
     assert parse_rule("etc:batch=1") == ExploreThenCommit(batch=1)

@@ -70,7 +70,6 @@ def test_a_population_with_known_rewards_does_not_call_them_hidden():
 
 def test_numbers_of_a_parameter_have_the_same_decimals():
     page = report()
-    (each,) = page.answer.population
     value, ends = re.search(r"is ([\d.]+) \(95% interval ([\d.]+ to [\d.]+)\)", page.sentence).groups()
     assert len({len(number.partition(".")[2]) for number in (value, *ends.split(" to "))}) == 1
     assert f'<td class="amount">{value}</td><td class="reach">{ends}</td>' in page.main
