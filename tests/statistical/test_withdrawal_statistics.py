@@ -1,8 +1,8 @@
 """How often an arm is said to be withdrawn: of logs of rules that choose at random, whole ones and withdrawn ones.
 
-`python tests/statistical/test_withdrawal_statistics.py 60 30` prints the rates of docs/your-log.md: of 60 logs of every rule
-in which all arms were there to the end, and of 30 in which one was withdrawn. They are measured as `estimate` does it,
-without the rest of the check.
+`python tests/statistical/test_withdrawal_statistics.py 60 30` prints the rates of docs/your-log.md: of 60 logs of every
+rule in which all arms were there to the end, and of 30 in which one was withdrawn. They are measured as `estimate` does
+it, without the rest of the check.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ DOUBTS = frozenset(
     }
 )  # fmt: skip
 """Notices that put in doubt that the rule made the record at all."""
-PERHAPS, BY_STRETCH = "Perhaps arm", "to see the estimates stretch by stretch."
+DRIFTED = ("drift", "perhaps-drift")  # notices that an arm drifted, or may have
 UNRELIABLE = DOUBTS | MISREAD | {"drift"}
 """Notices with which answers are not to be relied on."""
 STANDS = "This does not cancel the warning above: it is about something that the simulations do not test."
@@ -149,7 +149,8 @@ def said_of(
     """
     if check.verdict == "does not fit":
         advice = rule.advice(record) if isinstance(record, ActionLog) else None
-        return [Notice("does-not-fit", _misfit(check, rule, drifts, advice, record), count=len(check.failed))], []
+        misfit = Notice("does-not-fit", _misfit(check, rule, advice, record), count=len(check.failed))
+        return [misfit, *_perhaps_drifted(check, drifts, record)], []
     if check.verdict == "not checked":
         said = Notice("not-checked", f"Not checked whether the rule fits. {check.reason}")
         return [], [] if check.reason == NOT_WANTED else [said]
@@ -280,19 +281,6 @@ def _drifted(drifts: Sequence[ArmDrift], simulations: int, record: object) -> li
     return [Notice("drift", text, first.round + 1, first.arm if first.decided else None, which, count)]
 
 
-def names_drift(notice: Notice, arm: str) -> bool:
-    """Return whether a warning of the check says that this arm drifted, or perhaps did."""
-    return notice.arm == arm if notice.code == "drift" else f"{PERHAPS} {quoted(arm)} drifted" in notice.text
-
-
-def without_drift(notice: Notice) -> Notice:
-    """Leave out what a warning says of perhaps drifting arms, where the estimates by stretch say it."""
-    before, found, after = notice.text.partition(f"{PERHAPS}")
-    if notice.code != "does-not-fit" or not found:
-        return notice
-    return replace(notice, text=before + after.partition(BY_STRETCH)[2].lstrip())
-
-
 def _left(drift: ArmDrift, record: object) -> str:
     """Say which of the arms that a drift is shown by are not pulled any more at the end."""
     if not isinstance(record, ActionLog):
@@ -303,12 +291,25 @@ def _left(drift: ArmDrift, record: object) -> str:
 def _by_stretch(drift: ArmDrift, demonstrations: int) -> str:
     """Say how to see the estimates by stretch, which are of one demonstration."""
     chosen = f" and {option('demonstration', drift.demonstration)}" if demonstrations > 1 else ""
-    return f"Add {option('windows', 4)}{chosen} {BY_STRETCH}"
+    return f"Add {option('windows', 4)}{chosen} to see the estimates stretch by stretch."
 
 
-def _misfit(
-    check: Check, rule: Demonstrator, drifts: Sequence[ArmDrift], advice: str | None, record: object
-) -> str:  # fmt: skip
+def _perhaps_drifted(check: Check, drifts: Sequence[ArmDrift], record: object) -> list[Notice]:
+    """Say of a log that does not fit which arm drift may explain it by."""
+    from unbandit.inference.predictive import POSSIBLE  # loaded by the check
+
+    moved = [each for each in drifts if each.demonstration in check.failed and each.p_value <= POSSIBLE]
+    if not moved:
+        return []
+    first = max(moved, key=lambda each: each.distance)
+    where = f" in demonstration {quoted(first.demonstration)}" if len(drifts) > 1 else ""
+    who, then = first.who.removeprefix("Arm"), _by_stretch(first, len(drifts))
+    text = f"Perhaps arm{who}{where}: {first.said}. {then}{_left(first, record)}"
+    name = first.demonstration if len(drifts) > 1 else None
+    return [Notice("perhaps-drift", text, first.round + 1, first.arm if first.decided else None, name)]
+
+
+def _misfit(check: Check, rule: Demonstrator, advice: str | None, record: object) -> str:
     """Say that a rule does not fit, what looks different, and what would fit."""
     parts = [
         f"The log does not look like one that {short_numbers(str(rule))} made ({check.chance}).",
@@ -323,13 +324,5 @@ def _misfit(
             f"If the beginning is missing, and not rounds at random, give {option('starting_pulls')} in place of "
             f"{option('kept')}."
         )
-    from unbandit.inference.predictive import POSSIBLE  # loaded by the check
-
-    moved = [each for each in drifts if each.demonstration in check.failed and each.p_value <= POSSIBLE]
-    if moved:
-        first = max(moved, key=lambda each: each.distance)
-        where = f" in demonstration {quoted(first.demonstration)}" if len(drifts) > 1 else ""
-        who = first.who.removeprefix("Arm")
-        parts.append(f"{PERHAPS}{who}{where}: {first.said}. {_by_stretch(first, len(drifts))}{_left(first, record)}")
     parts.append(NEXT)
     return " ".join(filter(None, parts))

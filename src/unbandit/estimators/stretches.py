@@ -23,7 +23,7 @@ from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import AssumptionWarning, Notice, NotIdentifiable, ParameterError, option
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, as_record, is_thinned, known_mean, reward_noise, shows_part
-from unbandit.estimators.check import names_drift, without_drift
+from unbandit.estimators.check import DRIFTED
 from unbandit.estimators.diagnostics import said_of_left
 from unbandit.estimators.procedures import Answer, Request, compare, quantile
 from unbandit.formatting import interval, number, quoted, simulated
@@ -254,10 +254,11 @@ def with_stretches(answer: Estimate, found: Stretches) -> Estimate:
     if not found.drifted or found.furthest is None:
         return replace(answer, notes=(*answer.notes, *found.notes))
     drift = found.furthest
-    by_check = next((arm for arm in drift[1:3] if any(names_drift(each, arm) for each in answer.warnings)), None)
+    named = {each.arm for each in answer.warnings if each.code in DRIFTED}
+    by_check = next((arm for arm in drift[1:3] if arm in named), None)
     if not drift.decided and by_check is not None:
         found = replace(found, furthest=drift._replace(arm=by_check, decided=True))
-    own = (without_drift(each) for each in answer.warnings if each.code != "drift")
+    own = (each for each in answer.warnings if each.code not in DRIFTED)
     return replace(answer, warnings=(*found.notices, *own), notes=(*answer.notes, *found.notes))
 
 
