@@ -94,16 +94,20 @@ def alarms(text: str, arms: int, rounds: int, runs: range) -> int:
     return sum(each is not None and each.drifted for each in found)
 
 
-def noticed(text: str, change: float, rounds: int, runs: range) -> tuple[int, int]:
-    """Return how many logs with drift were noticed, and of how many the right arm was named, alone or as one of two."""
-    rule, seen, right = rule_of(text), 0, 0
+def noticed(text: str, change: float, rounds: int, runs: range) -> tuple[int, int, int, int]:
+    """Return how many logs with drift were noticed, and of how many the right arm was named, alone or as one of two.
+
+    Then of how many one arm was named alone, and of how many of these the right one.
+    """
+    rule, seen, right, alone, alone_right = rule_of(text), 0, 0, 0, 0
     for seed in runs:
         log, arm = drifting(rule, change, rounds, seed)
         found = drift_in(log, rule, seed)
         if found is not None and found.drifted:
             named = (found.arm,) if found.decided else (found.shown_by, found.best)
             seen, right = seen + 1, right + (arm in named)
-    return seen, right
+            alone, alone_right = alone + found.decided, alone_right + (named == (arm,))
+    return seen, right, alone, alone_right
 
 
 @pytest.mark.parametrize("text", RULES)
@@ -114,9 +118,11 @@ def test_a_log_without_drift_is_seldom_warned_of(text: str) -> None:
 
 def test_drift_is_noticed_and_the_arm_named() -> None:
     """More than half of the logs are noticed at a change of 1; of eight, two or fewer once in 60 tests."""
-    seen, right = noticed("ucb:alpha=0.25", 1.0, 2_000, range(8))
+    seen, right, alone, alone_right = noticed("ucb:alpha=0.25", 1.0, 2_000, range(8))
     assert seen >= 3
     assert right >= seen - 1
+    assert alone >= 3
+    assert alone_right >= alone - 1
 
 
 def main(without: int, with_drift: int, texts: tuple[str, ...]) -> None:
@@ -125,8 +131,9 @@ def main(without: int, with_drift: int, texts: tuple[str, ...]) -> None:
         print(f"{text}: {sum(found.values())} alarms in {without * len(SIZES)} logs without drift; {found}", flush=True)
         for rounds in (2_000, 5_000):
             for change in CHANGES:
-                seen, right = noticed(text, change, rounds, range(with_drift))
-                print(f"{text}: change {change}, T={rounds}: {seen} of {with_drift}, right arm {right}", flush=True)
+                seen, right, alone, alone_right = noticed(text, change, rounds, range(with_drift))
+                named = f"right arm {right}, named alone {alone}, of these right {alone_right}"
+                print(f"{text}: change {change}, T={rounds}: {seen} of {with_drift}, {named}", flush=True)
 
 
 if __name__ == "__main__":
