@@ -185,7 +185,7 @@ def check(
     """
     from unbandit import identification
     from unbandit.cli import contexts
-    from unbandit.identification.survey import is_binary
+    from unbandit.log.rewards import are_binary
 
     printer.check_output(output, ".json")
     if prior is not None and features is None:
@@ -233,7 +233,7 @@ def check(
             soft_wrap=True,
         )
     if any(each.code == "perhaps-people" for each in found.warnings):
-        known = {"sigma": sigma, "bernoulli": bernoulli or is_binary(cast(Any, record))}
+        known = {"sigma": sigma, "bernoulli": bernoulli or are_binary(cast(Any, record).rewards)}
         people = identify_line(log, known, "population")
         out.print(f"If people made the choices, run: {people} --rule learning-softmax", soft_wrap=True)
     new = [each for each in found.warnings if each.code != "none-fits" or not found.not_tried]  # not yet said above

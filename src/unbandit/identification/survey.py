@@ -57,6 +57,7 @@ from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.simulate_linear import GREEDY
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, AvailabilityTable
+from unbandit.log.rewards import are_binary
 from unbandit.progress import interruptible
 from unbandit.result import Estimate
 from unbandit.tables import Finding, as_written_by, check_fields, read_notices, read_number, read_whole, with_draws
@@ -335,7 +336,7 @@ def check(
     seed = checks.seed(seed)
     checks.function("progress", progress)
     noise, warnings = assumed_noise(sigma, bernoulli)
-    if warnings and is_binary(record):
+    if warnings and are_binary(record.rewards):
         warnings = [Notice("sigma-assumed", f"{BINARY} Give {option('bernoulli')}.")]
     considered, notes = candidates_for(cast(Any, candidates), noise, record)
     every = considered
@@ -382,12 +383,6 @@ def check(
         warnings = [*sorted_rows(record), *warnings]
     said = (*misread(record), *warnings, *notes)
     return Survey(tuple(order), None if sigma is None else float(sigma), said, not_tried)
-
-
-def is_binary(log: ActionLog) -> bool:
-    """Return whether a log holds rewards, all of which are 0 or 1."""
-    known = np.empty(0) if log.rewards is None else log.rewards[np.isfinite(log.rewards)]
-    return known.size > 0 and bool(np.isin(known, (0.0, 1.0)).all())
 
 
 def _check_contexts(

@@ -14,6 +14,12 @@ _NO_REWARD = option("columns", {"reward": ""})
 TRUTHS = {"true": 1.0, "false": 0.0}
 
 
+def are_binary(rewards: Rewards | None) -> bool:
+    """Return whether there are known rewards, and all of them are 0 or 1."""
+    known = np.zeros(0) if rewards is None else rewards[np.isfinite(rewards)]
+    return known.size > 0 and bool(np.isin(known, (0.0, 1.0)).all())
+
+
 class DecimalMarks:
     """How the numbers of a column are written, found batch by batch: with decimal points, or with decimal commas.
 

@@ -13,7 +13,6 @@ import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,6 +27,7 @@ from unbandit.log.columns import find_columns
 from unbandit.log.formats import ARROW, ARROW_STREAM, SPREADSHEET, open_bytes
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
 from unbandit.log.partial import PartialLog, ThinnedLog, read_bytes, without_counts
+from unbandit.log.rewards import are_binary
 from unbandit.log.sources import BROKEN_GZIP, GZIP, Layout, unreadable
 from unbandit.log.spreadsheets import sheet_names
 from unbandit.web.examples import EXAMPLES, Example
@@ -283,18 +283,12 @@ def _with_log(seen: Preview, log: ActionLog | PartialLog | ThinnedLog) -> Previe
     except LogError as error:  # nothing else can be said of what came before its first row, and the form may
         reading = (Notice("begins-late", f"{error.text} {error.remedy}"),)
     rows = log if isinstance(log, ActionLog) else log.rows
-    seen = replace(seen, binary=_all_binary(rows))
+    seen = replace(seen, binary=are_binary(rows.rewards))
     missing = f" of {int(log.lengths.sum()):,}" if isinstance(log, ThinnedLog) else ""
     total = f"{int(rows.lengths.sum()):,}{missing} " + ("rounds" if log.ordered else "pulls without their order")
     parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""
     summary = f"{total}{parts}, {len(log.arms):,} arms"
     return _with_pulls(replace(seen, summary=summary), log.arms, rows.pulls.sum(axis=0), reading)
-
-
-def _all_binary(log: Any) -> bool:
-    """Return whether a log holds rewards, all of which are 0 or 1."""
-    known = np.empty(0) if log.rewards is None else log.rewards[np.isfinite(log.rewards)]
-    return known.size > 0 and bool(np.isin(known, (0.0, 1.0)).all())
 
 
 def _with_pulls(
