@@ -356,7 +356,7 @@ def test_a_numbered_log_with_holes_is_read_and_gaps_are_bracketed(client, log, p
     looked = client.post("/look", files={"log": ("log.csv", data)})
     assert looked.status_code == 200
     assert "1,600 of 2,000 rounds, 3 arms" in text_of(looked)
-    assert 'the probability of being kept with the field "Probability of being kept"' in text_of(looked)
+    assert 'the share that was kept with the field "Probability of being kept"' in text_of(looked)
     answer = estimated(client, data, UCB | {"best_mean": ""})
     assert "of the others the log gives only bounds" in text_of(answer)
     assert "others the log gives only bounds" not in text_of(estimated(client, csv_of(log), UCB | {"best_mean": ""}))
@@ -367,7 +367,7 @@ def test_rounds_that_got_lost_at_random_are_read_with_their_probability(client, 
     data = numbered(log, lambda at: kept[at])
     answer = estimated(client, data, UCB | {"kept": "0.8"})
     assert "--kept 0.8" in text_of(answer)
-    assert "every round was kept with a probability of 0.8" in text_of(answer)
+    assert "Every round was kept with a probability of 0.8" in text_of(answer)
     refused = client.post("/estimate", data=UCB | {"kept": "0.3"}, files={"log": ("log.csv", data)})
     assert re.fullmatch(r"Of 2,000 rounds 1,\d+ are here, a share of 0.\d+; got 0.3. .*", at_field(refused, "kept"))
     assert 'value="0.3"' in refused.text
