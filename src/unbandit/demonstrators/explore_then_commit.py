@@ -33,7 +33,7 @@ class ExploreThenCommit(EliminationRule):
     examples: ClassVar[Examples] = ({}, {"explore": 1}, {"explore": 3})
 
     explore: int = Field(10, ge=1, lt=2**32, description="pulls of each arm before it commits")
-    batch: Literal[1] = Field(1, description="number of rounds between two tests, always 1: there is one test only")
+    batch: Literal[1] = Field(1, description="always 1: there is one test only")
 
     @field_validator("batch", mode="before")
     @classmethod
