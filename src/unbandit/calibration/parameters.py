@@ -1,7 +1,6 @@
 """Numbers of a rule fitted from a log: whether their intervals hold, how long these are, and whether gaps hold."""
 
 import math
-import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unbandit._version import __version__
 from unbandit.calibration.measure import Criterion, Measure, Score, judge, percent
@@ -68,7 +68,6 @@ NARROW, NARROWER = (
     0.08,
 )  # half of an interval's length relative to its value, at most, for index rules; of a long log
 SECONDS, SECONDS_OF_A_POSTERIOR = 8.0, 10.0  # about, of one log
-MOST_SECONDS = 5.0  # of a fit at K=4, T=2,000
 
 
 @dataclass(frozen=True)
@@ -116,6 +115,20 @@ class FitCell(SeededCell):
         }  # fmt: skip
 
 
+def made(cell: FitCell, seed: int, run: int) -> tuple[ActionLog, dict[str, float], NDArray[np.float64]]:
+    """Return a log of a cell, the rule's true numbers, and the arms' means."""
+    own = cell.seed(seed)
+    generator = np.random.default_rng([own, run])
+    truth = {
+        name: math.exp(generator.uniform(math.log(low), math.log(high))) for name, (low, high) in cell.truths.items()
+    }
+    truth = {name: round(value) if name == "delay" else value for name, value in truth.items()}
+    means = NORMAL.draw(generator, cell.arms)
+    rule = cell.family.at(truth)
+    log = rule.demonstrate(Instance(means, NOISE), cell.horizon, seed=own, first_run=run, threads=1)
+    return log, truth, means
+
+
 @dataclass(frozen=True, eq=False)
 class FitTrials(ParticleTrials):
     """Logs of some cells, each of another bandit and with other numbers; one row per log and number."""
@@ -134,7 +147,7 @@ class FitTrials(ParticleTrials):
 
     def rows(self, task: Task) -> pl.DataFrame:
         """Make the logs of a task, and fit and estimate each."""
-        numbers = dict.fromkeys(("truth", "value", "low", "high", "sharper", "seconds"), pl.Float64)
+        numbers = dict.fromkeys(("truth", "value", "low", "high", "sharper"), pl.Float64)
         counts = {"gaps": pl.Int64, "held": pl.Int64, "failure": pl.String}
         schema: dict[str, Any] = {"run": pl.Int64, "parameter": pl.String, **numbers, **counts}
         cell = self.cells[task.cell]
@@ -144,20 +157,11 @@ class FitTrials(ParticleTrials):
 
     def _read(self, cell: FitCell, run: int) -> list[dict[str, Any]]:
         """Return what is fitted to one log, and the truth; the counts of gaps stand in the first row."""
-        seed, family = cell.seed(self.seed), cell.family
-        generator = np.random.default_rng([seed, run])
-        truth = {
-            name: math.exp(generator.uniform(math.log(low), math.log(high)))
-            for name, (low, high) in cell.truths.items()
-        }
-        truth = {name: round(value) if name == "delay" else value for name, value in truth.items()}
-        means = NORMAL.draw(generator, cell.arms)
-        log = family.at(truth).demonstrate(Instance(means, NOISE), cell.horizon, seed=seed, first_run=run, threads=1)
+        family, (log, truth, means) = cell.family, made(cell, self.seed, run)
         drawn: dict[str, Any] = {}
         if issubclass(family.kind, RandomisedRule):
             drawn = {"prior": NORMAL, "seed": run, "particles": self.particles}
         rows: list[dict[str, Any]] = [{"parameter": name, "truth": value} for name, value in truth.items()]
-        began = time.process_time()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AssumptionWarning)
@@ -166,7 +170,6 @@ class FitTrials(ParticleTrials):
             return [row | {"failure": str(error)} for row in rows]
         for row, fitted in zip(rows, answer.fitted, strict=True):
             row |= {"value": fitted.value, "low": fitted.low, "high": fitted.high}
-        rows[0] |= {"seconds": time.process_time() - began}
         if cell.text in USUAL and cell.horizon < LONG and run < SHARPER_RUNS:
             rows[0] |= {"sharper": self._sharper(log, cell)}
         columns, gaps = answer.columns, means.max() - means
@@ -194,7 +197,6 @@ class FitMetrics:
     widths: Mapping[str, float]  # median of half an interval's length over the value, by its name
     gaps: Share  # share of the intervals of gaps that hold the true one
     answered: Share  # logs that are not refused
-    seconds: float = math.nan  # of processor time, the median
     sharper: float = math.nan  # length of intervals with many more particles, relative to that of users', in logarithms
 
 
@@ -209,12 +211,10 @@ def fit_metrics(cell: FitCell, rows: pl.DataFrame) -> FitMetrics:
         half = ((own["high"] - own["low"]) / (2 * own["value"])).median()
         widths[name] = float(half) if isinstance(half, float) else math.nan
     gaps = share(int(answered["held"].sum()), int(answered["gaps"].sum()))
-    took = answered["seconds"].drop_nulls().to_numpy()
     both = answered.drop_nulls("sharper")
     many, users = (np.log(each.to_numpy()) for each in (both["sharper"], both["high"] / both["low"]))
     return FitMetrics(
         cell, coverage, widths, gaps, share(answered["run"].n_unique(), cell.runs),
-        float(np.median(took)) if took.size else math.nan,
         float(np.median(many) / np.median(users)) if many.size else math.nan,
     )  # fmt: skip
 
@@ -256,7 +256,7 @@ class Fits(Measure):
     def criteria(self, metrics: Sequence[FitMetrics]) -> list[Criterion]:
         """Return the criteria with their scores, one per number and cell."""
         held, widths, gaps, answered = list[Score](), list[Score](), list[Score](), list[Score]()
-        sharper, times = list[Score](), list[Score]()
+        sharper = list[Score]()
         for each in metrics:
             text = each.cell.text + (", usual value" if each.cell.usual else "")
             place, index = (text, each.cell.size), not issubclass(each.cell.family.kind, RandomisedRule)
@@ -271,9 +271,6 @@ class Fits(Measure):
             answered.append(Score(*place, each.answered, percent(each.answered), None))
             if math.isfinite(each.sharper):
                 sharper.append(Score(*place, computed(each.sharper), f"{each.sharper:.2f}", None))
-            if math.isfinite(each.seconds):
-                judged = judge(computed(each.seconds), high=MOST_SECONDS) if each.cell.horizon < LONG else None
-                times.append(Score(*place, computed(each.seconds), f"{each.seconds:.1f} s", judged))
         note = (
             "True numbers are drawn evenly in the logarithm, or are those that a rule is published with (`= 2`). Means "
             "are drawn from N(0, 1) for every log."
@@ -300,8 +297,4 @@ class Fits(Measure):
             what = f"length of the intervals with {SHARPER} times as many particles, relative to that of users"
             about = "On the same logs. Near 1, it is the log that limits how closely the number is known."
             found.append(Criterion("fit, more particles", what, "no goal", about, scores=sharper))
-        if times:
-            what, about = "processor time of an estimate with fitted numbers", "The median of all logs, on one core."
-            goal = f"at most {MOST_SECONDS:.0f} s at T=300 and 2,000"
-            found.append(Criterion("fit, time", what, goal, about, scores=times))
         return found

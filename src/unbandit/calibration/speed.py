@@ -1,4 +1,4 @@
-"""Time and memory of posteriors, `identify` and `population`, on one core, with as many particles as users get.
+"""Time and memory of posteriors, fits, `identify` and `population`, on one core, with as many particles as users get.
 
 Posteriors are those of arms, and of coefficients in logs with contexts.
 """
@@ -16,6 +16,7 @@ import polars as pl
 
 from unbandit.calibration import settings
 from unbandit.calibration.measure import Criterion, Measure, Score, judge
+from unbandit.calibration.parameters import TRUTHS, FitCell, made
 from unbandit.calibration.population import CENTRES, PopulationCell, people_of
 from unbandit.calibration.settings import CellTrials, Sizes, short, trial_setting
 from unbandit.calibration.trials import DECIDING, play
@@ -24,6 +25,7 @@ from unbandit.contexts.posterior import context_posterior
 from unbandit.contexts.rule import LinearRule, linear_rule_or_family
 from unbandit.demonstrators import RandomisedRule, parse_rule
 from unbandit.errors import AssumptionWarning, InferenceError, NotIdentifiable
+from unbandit.estimators import estimate
 from unbandit.estimators.coverage import SIGMA
 from unbandit.hierarchy import population
 from unbandit.identification import identify
@@ -39,7 +41,8 @@ IDENTIFIED = (
 )  # fmt: skip
 """The rules whose logs `identify` is timed on."""
 
-MOST_OF_IDENTIFY = 10.0  # seconds
+FITTED = tuple(text for text in TRUTHS if "delay" not in text)  # the rules whose numbers are fitted and timed
+MOST_OF_IDENTIFY, MOST_OF_A_FIT = 10.0, 5.0  # seconds
 PEOPLE, CHOICES, FEW_PEOPLE = 100, 100, 4  # participants of a population, rounds of each; how few show what it compiles
 MOST_OF_POPULATION, MOST_MEMORY = 120.0, 1e9  # seconds of processor time: on two cores half of it; and bytes
 REPEATS = 3  # how often a record is timed, but for the large one; the median is reported
@@ -62,6 +65,7 @@ class TimingCell:
     identify: bool = False  # whether it is `identify` among all rules that is timed, which is not told this one
     people: int = 0  # whether it is `population`, and of how many participants
     features: int = 0  # whether the log has contexts, and how many features an offer has
+    fit: bool = False  # whether it is an estimate with fitted numbers
 
     @property
     def described(self) -> dict[str, object]:
@@ -69,6 +73,8 @@ class TimingCell:
         same = {"rule": self.text, "arms": self.arms, "horizon": self.horizon, "runs": self.runs}
         if self.features:
             return {"name": f"{name}, {self.features} features", **same, "features": self.features}
+        if self.fit:
+            return {"name": f"fit, {name}", **same, "fit": True}
         if self.people:
             return {"name": f"population, {self.people} people, {name}", **same, "people": self.people}
         return {"name": f"identify, {name}", **same, "identify": True} if self.identify else {"name": name, **same}
@@ -91,7 +97,8 @@ class TimingTrials(CellTrials):
         cell, runs = self.cells[task.cell], range(task.first_run, task.last_run)
         few = replace(cell, people=min(cell.people, FEW_PEOPLE))
         short_log = FEW_CONTEXTS if cell.features else 2 * cell.arms
-        _seconds(few, cell.horizon if cell.identify or cell.people else short_log, 0, self.seed)
+        whole = cell.identify or cell.people or cell.fit  # compile what only such a log needs
+        _seconds(few, cell.horizon if whole else short_log, 0, self.seed)
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the most memory is measured from now on
         seconds = [_seconds(cell, cell.horizon, run, self.seed) for run in runs]
@@ -103,6 +110,8 @@ def _seconds(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
         return _seconds_of_population(cell, rounds, run, seed)
     if cell.features:
         return _seconds_of_contexts(cell, rounds, run, seed)
+    if cell.fit:
+        return _seconds_of_fit(cell, rounds, run, seed)
     setting = trial_setting(cell.text, cell.arms, rounds, cell.runs)
     trial = play(setting, seed, run)
     began = time.process_time()
@@ -138,6 +147,18 @@ def _seconds_of_contexts(cell: TimingCell, rounds: int, run: int, seed: int) -> 
     log = rule.demonstrate(instance, contexts, seed=seed, first_run=run, threads=1)
     began = time.process_time()
     context_posterior(log, rule, sigma=SIGMA, seed=run, threads=1)
+    return time.process_time() - began
+
+
+def _seconds_of_fit(cell: TimingCell, rounds: int, run: int, seed: int) -> float:
+    """Time `estimate` with fitted numbers, without its check and with one thread."""
+    fitted = FitCell(cell.text, cell.arms, rounds, cell.runs)
+    log, family = made(fitted, seed, run)[0], fitted.family
+    drawn: dict[str, Any] = {"prior": settings.NORMAL, "seed": run} if issubclass(family.kind, RandomisedRule) else {}
+    began = time.process_time()
+    with suppress(InferenceError, NotIdentifiable), warnings.catch_warnings():  # a refusal is waited for as long
+        warnings.simplefilter("ignore", AssumptionWarning)
+        estimate(log, family, sigma=SIGMA, check=False, **drawn)
     return time.process_time() - began
 
 
@@ -181,6 +202,9 @@ class Timings(Measure):
                 for d, K, T, most, times in CONTEXTS
             ]
             yield f"{text} on contexts", TimingTrials(tuple(cells), sizes.seed)
+        for text in FITTED:
+            cell = TimingCell(text, *settings.USUAL_CELL, runs, MOST_OF_A_FIT, fit=True)
+            yield f"{text} on fit", TimingTrials((cell,), sizes.seed)
         for text in IDENTIFIED:
             cell = TimingCell(text, *settings.USUAL_CELL, runs, MOST_OF_IDENTIFY, identify=True)
             yield f"{text} on identify", TimingTrials((cell,), sizes.seed)
@@ -194,11 +218,12 @@ class Timings(Measure):
         return TimingMetrics(cell, float(np.median(rows["seconds"])), float(memory.max()) if memory.size else np.nan)
 
     def criteria(self, metrics: Sequence[TimingMetrics]) -> list[Criterion]:
-        scores, named, peopled, featured = (list[Score]() for _ in range(4))
+        scores, named, peopled, featured, fitted = (list[Score]() for _ in range(5))
         for each in metrics:
             cell = each.cell
             where = f"{f'd={cell.features}, ' if cell.features else ''}K={cell.arms}, T={cell.horizon:,}"
             kind = featured if cell.features else peopled if cell.people else named if cell.identify else scores
+            kind = fitted if cell.fit else kind
             values = [(where, each.seconds, f"{each.seconds:.2f} s", cell.most_seconds)]
             if cell.most_memory is not None:
                 values.append((f"{where}: memory", each.memory, f"{each.memory / 1e9:.2f} GB", cell.most_memory))
@@ -210,6 +235,10 @@ class Timings(Measure):
         )
         note = "Processor time on one core of the machine that measured it: the median of a few logs."
         found = [Criterion("time", "processor time of a posterior", goal, note, scores=scores)] if scores else []
+        if fitted:
+            what = "processor time of an estimate with fitted numbers, without its check"
+            limit = f"at most {MOST_OF_A_FIT:.0f} s"
+            found.append(Criterion("time of fits", what, limit, note, scores=fitted))
         if named:
             what, goal = "processor time of `identify` among all rules", f"at most {MOST_OF_IDENTIFY:.0f} s"
             found.append(Criterion("time of identify", what, goal, note, "made by", scores=named))
