@@ -99,7 +99,7 @@ def test_counts_alone(unbandit, tmp_path):
     assert read["method"] == "counts"
     assert [row["gap"] for row in read["arms"]] == pytest.approx([0.0, 1.0, None])
     assert read["notes"][0]["code"] == "counts-only"
-    assert "note: The log holds pull counts" in unbandit("estimate", "counts.csv", *ASKED).err
+    assert "note: The log has pull counts" in unbandit("estimate", "counts.csv", *ASKED).err
 
 
 def test_even_counts_end_with_code_4(unbandit):

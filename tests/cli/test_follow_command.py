@@ -110,9 +110,13 @@ def test_a_log_that_tells_nothing_yet_is_waited_for_and_then_refused(unbandit, t
         (2, ["--until-idle", "1"], "--until-idle: expected only with --follow"),
         (2, ["--follow", "--every", "0"], "--every: expected a number of seconds above 0"),
         (2, ["--follow", "--sensitivity"], "--sensitivity: expected without --follow"),
-        (2, ["--follow", "--availability", "arms.csv"], "--availability: expected without --follow: a log that is"),
+        (
+            2,
+            ["--follow", "--availability", "arms.csv"],
+            "--availability: expected without --follow: following a log",
+        ),
         (2, ["--follow", "--method", "bootstrap"], "method: bootstrap looks at rounds one by one"),
-        (2, ["--follow", "--snapshot", "no/where"], "--snapshot: expected a file in a folder that is there"),
+        (2, ["--follow", "--snapshot", "no/where"], "--snapshot: expected a file in an existing folder"),
         (
             3,
             ["--follow", "--snapshot", "log.csv"],

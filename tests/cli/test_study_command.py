@@ -129,7 +129,7 @@ def test_of_many_arms_there_is_one_line_a_cell(unbandit, tmp_path):
     lines = [line.split()[:2] for line in done.out.splitlines() if "scale=1.414 " in line]
     rules = ["ucb:alpha=0.25,scale=1.414", "sae:alpha=0.25,scale=1.414"]
     assert lines == [[horizon, rule] for horizon in ("100", "300") for rule in rules]
-    assert "the RMSE is the largest of those estimated in nearly all runs" in done.out
+    assert "the RMSE is the largest among arms estimated in nearly all runs" in done.out
     assert pl.read_csv("results/summary.csv").height == 2 * 2 * 224
 
 
@@ -160,7 +160,7 @@ def test_runs_and_seed_take_the_place_of_the_files(unbandit, file):
 def test_the_example_of_the_help_runs(unbandit):
     shown = unbandit("study", "--help").out
     assert "Example:  unbandit study study.toml -o results" in shown
-    text = shown[shown.index("rules =") : shown.index("Rows go to")]
+    text = shown[shown.index("rules =") : shown.index("Rows are written to")]
     Path("study.toml").write_text(text)
     assert unbandit("study", "study.toml", "-o", "results", "--runs", 2).code == 0
 

@@ -36,7 +36,7 @@ def raising(said):
 
 def test_without_the_extra(asked):
     asked.setattr(devices, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r'pip install "unbandit\[gpu\]"'):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[gpu\]'"):
         devices.checked_device("cuda")
     assert devices.choose_device("auto", 10**12) == ("cpu", None)
 

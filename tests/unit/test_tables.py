@@ -136,9 +136,9 @@ def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyP
         return usual(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ub.MissingExtra, match=r"unbandit\[pandas\]"):
+    with pytest.raises(ub.MissingExtra, match=r"'\.\[pandas\]'"):
         ANSWER.to_pandas()
-    with pytest.raises(ub.MissingExtra, match=r"unbandit\[arviz\]"):
+    with pytest.raises(ub.MissingExtra, match=r"'\.\[arviz\]'"):
         DRAWS.to_arviz()
 
 

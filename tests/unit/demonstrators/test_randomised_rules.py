@@ -223,7 +223,10 @@ def test_rewards_of_another_kind_are_refused():
         ("thompson:successes=1", 'expected mean, deviation, sigma for noise gaussian; got "successes"'),
         ("thompson:noise=bernoulli,failures=0", "thompson: failures: "),
         ("top-two-thompson:beta=1", "top-two-thompson: beta: "),
-        ("top-two-thompson:noise=bernoulli", 'beta, mean, deviation, sigma; got "noise"'),
+        (
+            "top-two-thompson:noise=bernoulli",
+            'beta, mean, .*, batch, delay, opening; got "noise"',
+        ),
         ("epsilon-greedy:epsilon=0", "epsilon-greedy: epsilon: "),
         ("epsilon-greedy:epsilon=1.1", "epsilon-greedy: epsilon: "),
         ("epsilon-greedy:initial=-1", "epsilon-greedy: initial: "),

@@ -60,14 +60,30 @@ def test_answers_say_so():
 NORMAL, YES_OR_NO = ub.Gaussian(0.5), ub.Bernoulli()
 
 GUESSED = {
-    "q-learning": (YES_OR_NO, "rate = 0.1 and temperature = 0.2 were not given", 'rule="learning-softmax:fit"'),
-    "q-learning:rate=0.3": (YES_OR_NO, "temperature = 0.2 was not", 'rule="learning-softmax:rate=0.3,fit"'),
-    "softmax": (NORMAL, "temperature = 0.1 was not", 'rule="softmax:fit"'),
-    "epsilon-greedy": (NORMAL, "epsilon = 0.1 was not", 'rule="epsilon-greedy:fit"'),
-    "exp3": (YES_OR_NO, "mixing = 0.1 was not", 'rule="exp3:fit"'),
-    "top-two": (NORMAL, "sigma = 1 was not", 'rule="top-two-thompson:sigma=VALUE"'),
-    "klucb:noise=gaussian": (ub.Gaussian(2.0), "sigma = 0.5 was not", 'rule="klucb:noise=gaussian,fit"'),
-    "even-dar": (ub.Gaussian(2.0), "sigma = 0.5 was not", 'rule="successive-elimination:sigma=VALUE"'),
+    "q-learning": (
+        YES_OR_NO,
+        "No rate or temperature was given, so the defaults",
+        'rule="learning-softmax:fit"',
+    ),
+    "q-learning:rate=0.3": (
+        YES_OR_NO,
+        "No temperature was given, so the default 0.2",
+        'rule="learning-softmax:rate=0.3,fit"',
+    ),
+    "softmax": (NORMAL, "No temperature was given, so the default 0.1 was", 'rule="softmax:fit"'),
+    "epsilon-greedy": (NORMAL, "No epsilon was given, so the default 0.1 was", 'rule="epsilon-greedy:fit"'),
+    "exp3": (YES_OR_NO, "No mixing was given, so the default 0.1 was", 'rule="exp3:fit"'),
+    "top-two": (NORMAL, "No sigma was given, so the default 1 was", 'rule="top-two-thompson:sigma=VALUE"'),
+    "klucb:noise=gaussian": (
+        ub.Gaussian(2.0),
+        "No sigma was given, so the default 0.5",
+        'rule="klucb:noise=gaussian,fit"',
+    ),
+    "even-dar": (
+        ub.Gaussian(2.0),
+        "No sigma was given, so the default 0.5",
+        'rule="successive-elimination:sigma=VALUE"',
+    ),
 }
 
 
@@ -112,7 +128,7 @@ def test_a_rule_that_believes_in_the_noise_there_is_needs_no_warning(text):
 
 def test_an_answer_warns_and_one_with_all_numbers_does_not():
     log = ub.LearningSoftmax(rate=0.3).demonstrate(ub.Instance([0.7, 0.4], YES_OR_NO), 60, seed=1)
-    with pytest.warns(ub.errors.AssumptionWarning, match=r"rate = 0\.1 and temperature = 0\.2 were not given"):
+    with pytest.warns(ub.errors.AssumptionWarning, match=r"No rate or temperature was given"):
         found = ub.estimate(log, "q-learning", bernoulli=True, particles=50, check=False)
     assert [notice.code for notice in found.warnings] == ["default-taken"]
     given = ub.estimate(log, "q-learning:rate=0.1,temperature=0.2", bernoulli=True, particles=50, check=False)

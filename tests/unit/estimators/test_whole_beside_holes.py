@@ -50,7 +50,7 @@ def test_the_note_says_which_are_read_as_they_are(tmp_path):
     log = written(tmp_path / "log.csv", UCB(alpha=0.25), {56})
     notes = [estimate(part, "ucb", sigma=0.5, check=False).notes for part in (log, log.select(1))]
     said = [[each.message for each in some if each.code == "missing-rounds"] for some in notes]
-    assert ["miss none are read as they are" in text for (text,) in said] == [True, False]
+    assert ["without missing rounds are read as they are" in text for (text,) in said] == [True, False]
 
 
 @pytest.mark.parametrize("missing", [{56}, range(60)], ids=["a hole", "mid-run"])

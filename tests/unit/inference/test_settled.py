@@ -55,7 +55,7 @@ def test_a_starved_cloud_is_not_and_says_what_would_move():
     log = GREEDY.demonstrate(ub.Instance([1.0, 0.5, 0.0, -0.5], 0.5, arms="ABCD"), 400, seed=3)
     (notice,) = notices(ub.posterior(log, GREEDY, sigma=0.5, particles=3, seed=1))
     assert notice.arm in "ABCD"
-    assert "another seed would typically move the" in notice.message
+    assert "another seed would typically change the" in notice.message
     assert "of its interval's half-length)" in notice.message
     assert notice.message.endswith("Give more particles than 3.")
 
