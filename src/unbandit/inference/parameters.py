@@ -68,7 +68,6 @@ PARTICLES, FILTERED = 24, 60  # of a cloud that predicts decisions, and of one t
 FILTERS = 2  # such clouds that filter under each value near the top
 UNCLEAR = 0.5  # deviation of a number's logarithm from which on simulations show nothing
 FIRST_ROUNDS, FIRST_ROUNDS_PER_ARM = 2_000, 500  # of a long log, whose decisions are predicted
-APART = 2.0  # standard errors by which the two ways to read a long log may differ
 FEWEST_CLOSE = 5  # pulls per arm beside the most-pulled one, below which a long log shows nothing
 FAR = 4.0  # deviations to which a density that is normal is laid out
 MORE, AGREE = 4, 2.0  # times as many particles under a setting where clouds differ by more nats
@@ -86,7 +85,6 @@ BY_DECISIONS = "decisions, predicted one by one"
 BY_FILTER = "evidence, by a particle filter"
 BY_BEGINNING = "decisions of the first rounds, predicted one by one"
 BY_SIMULATION = "pulls and visits, beside simulations"
-BY_BOTH = "decisions of the first rounds, and simulations of all"
 
 
 @dataclass(frozen=True)
@@ -252,38 +250,19 @@ def _by_clouds(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Nu
 
 
 def _of_a_long_log(evidence: _Evidence, axes: tuple[Axis, ...], level: float) -> tuple[Numbers, Numbers, str]:
-    """Return the same for one number of a long log, and the method: whichever of two shows the number more closely.
+    """Return the same for one number of a long log, and the method.
 
-    One predicts the decisions of the first rounds, among which most can go either way; the other simulates all rounds.
-    Where they are far apart, both count.
+    Simulations need arms that are tried again and again. Where they show nothing, the decisions of the first rounds are
+    predicted: few of them could have gone the other way, so that particles miss little, and hardly any come later.
     """
-    arms, refused = len(evidence.log.arms), list[NotIdentifiable]()
-    beginning = replace(evidence, rounds=max(FIRST_ROUNDS, FIRST_ROUNDS_PER_ARM * arms), best=None)
-
-    def of_beginning() -> tuple[Numbers, Numbers]:
-        places, density = _by_clouds(beginning, axes)
-        _refuse_open_ends(evidence.family, axes, places, density / density.sum(), level)
-        return places, density
-
-    ways: list[tuple[str, Callable[[], tuple[Numbers, Numbers]]]] = [(BY_BEGINNING, of_beginning)]
+    arms = len(evidence.log.arms)
     if arms <= MOST_SIMULATED_ARMS:
-        ways.append((BY_SIMULATION, partial(_by_simulations, evidence, axes[0])))
-    found = list[tuple[float, float, Numbers, Numbers, str]]()
-    for method, way in ways:
-        try:
-            places, density = way()
-        except NotIdentifiable as error:
-            refused.append(error)
-            continue
-        x, weights = places[:, 0], density / density.sum()
-        centre = float(weights @ x)
-        found.append((math.sqrt(float(weights @ np.square(x - centre))), centre, places, weights, method))
-    if not found:
-        raise refused[0]
-    _, _, places, weights, method = min(found, key=lambda each: each[0])
-    if len(found) > 1 and abs(found[0][1] - found[1][1]) > APART * math.hypot(found[0][0], found[1][0]):
-        return np.vstack([each[2] for each in found]), np.concatenate([each[3] for each in found]), BY_BOTH
-    return places, weights, method
+        with suppress(NotIdentifiable):
+            places, density = _by_simulations(evidence, axes[0])
+            _refuse_open_ends(evidence.family, axes, places, density / density.sum(), level)
+            return places, density, BY_SIMULATION
+    rounds = max(FIRST_ROUNDS, FIRST_ROUNDS_PER_ARM * arms)
+    return *_by_clouds(replace(evidence, rounds=rounds, best=None), axes), BY_BEGINNING
 
 
 def _by_simulations(evidence: _Evidence, axis: Axis) -> tuple[Numbers, Numbers]:

@@ -12,7 +12,6 @@ from unbandit.errors import NotIdentifiable, ParameterError, shell_option
 from unbandit.inference import parameters, usual_prior
 from unbandit.inference.parameters import (
     BY_BEGINNING,
-    BY_BOTH,
     BY_SIMULATION,
     Axis,
     _by_clouds,
@@ -362,25 +361,31 @@ def line(centre, deviation):
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "method", "reach"),
+    ("simulated", "method", "reach"),
     [
-        ((0.0, 0.1), (0.1, 0.2), BY_BEGINNING, (-0.2, 0.2)),
-        ((0.0, 0.2), (0.1, 0.1), BY_SIMULATION, (-0.1, 0.3)),
-        ((0.0, 0.1), (0.5, 0.1), BY_BOTH, (-0.2, 0.7)),
-        (None, (0.1, 0.1), BY_SIMULATION, (-0.1, 0.3)),
+        ((0.1, 0.1), BY_SIMULATION, (-0.1, 0.3)),
+        (None, BY_BEGINNING, (-0.2, 0.2)),
+        ((4.9, 1.0), BY_BEGINNING, (-0.2, 0.2)),
     ],
+    ids=["simulations show it", "they do not", "they leave large values open"],
 )
-def test_of_two_readings_of_a_long_log_the_closer_one_counts_or_both(first, second, method, reach, monkeypatch):
+def test_the_first_decisions_are_predicted_where_simulations_do_not_show_the_number(
+    simulated, method, reach, monkeypatch
+):
     refusal = NotIdentifiable("nothing shows.")
 
     def by_clouds(evidence, axes):
         assert evidence.rounds == 2_000
-        if first is None:
+        return line(0.0, 0.1)
+
+    def by_simulations(evidence, axis):
+        if simulated is None:
             raise refusal
-        return line(*first)
+        places, density = line(*simulated)
+        return np.minimum(places, axis.high), density
 
     monkeypatch.setattr(parameters, "_by_clouds", by_clouds)
-    monkeypatch.setattr(parameters, "_by_simulations", lambda evidence, axis: line(*second))
+    monkeypatch.setattr(parameters, "_by_simulations", by_simulations)
     axis = Axis("scale", -5.0, 5.0, open_low=True, open_high=True)
     family, log = rule_or_family("ucb:alpha=0.25,scale=fit"), ub.ActionLog.from_actions([0, 1] * 6_000)
     evidence = _Evidence(log, family, (axis,), {}, ub.Gaussian(0.5), ub.NormalPrior(0.0, 1.0), (12_000,), 0)
