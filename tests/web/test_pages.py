@@ -337,9 +337,12 @@ def test_a_log_of_persons_is_read_as_one_of_learners_unless_something_else_was_c
     def checked(seen: Preview, form: Mapping[str, str]) -> set[str | None]:
         return {field["id"] for field in Reader(pages.preview(seen, form, {})).named("input") if "checked" in field}
 
-    people = replace(LOG, roles=(("demonstration", "subject_id"), ("arm", "choice")), binary=True)
+    people = replace(LOG, roles=(("demonstration", "subject_id"), ("arm", "choice")), binary=True, several=True)
     assert {"rule-learning-softmax", "field-population", "field-bernoulli"} <= checked(people, {})
     assert "rule-unknown" in checked(replace(LOG, roles=(("arm", "choice"),)), {})
+    assert "rule-unknown" in checked(replace(people, several=False), {})  # one person shows no population
+    in_doubt = Reader(pages.preview(replace(people, problem="Say which column holds the arms."), {}, {}))
+    assert not [field for field in in_doubt.named("input") if field.get("name") in ("rule", "population", "bernoulli")]
     chosen = checked(people, {"rule": "any"})
     assert "rule-any" in chosen
     assert not {"field-population", "field-bernoulli"} & chosen

@@ -361,6 +361,9 @@ def _print_answer(
             where = f"demonstration {shown(name)} under {short_numbers(' or '.join(answer.averaged))}"
             out.print(f"\nWhat the arms were worth in {where}, {level * 100:g}% intervals", style="bold")
             out.print(_value_table(values))
+    if tables and len(asked.log) > len(tables):
+        left = len(asked.log) - len(tables)
+        out.print(f"... and {left:,} more demonstrations; ask for one with --demonstration NAME.")
     if answer.surprises:
         several = len(asked.log) > 1
         rounds = (

@@ -262,7 +262,8 @@ def _of_a_long_log(evidence: _Evidence, axes: tuple[Axis, ...], level: float) ->
             _refuse_open_ends(evidence.family, axes, places, density / density.sum(), level)
             return places, density, BY_SIMULATION
     rounds = max(FIRST_ROUNDS, FIRST_ROUNDS_PER_ARM * arms)
-    return *_by_clouds(replace(evidence, rounds=rounds, best=None), axes), BY_BEGINNING
+    method = BY_BEGINNING if rounds < int(evidence.log.lengths.max()) else BY_DECISIONS
+    return *_by_clouds(replace(evidence, rounds=rounds, best=None), axes), method
 
 
 def _by_simulations(evidence: _Evidence, axis: Axis) -> tuple[Numbers, Numbers]:

@@ -62,8 +62,8 @@ SELDOM: Mapping[str, set[str]] = {
     "round": TIMES,
 }
 
-_DATES = {"date", "dates", "day", "eventdate"}
-_CLOCKS = {"time", "times", "timeofday", "clock", "clocktime", "eventtime"}
+_DATES = {"date", "dates", "day", "eventdate", "datum", "tag"}
+_CLOCKS = {"time", "times", "timeofday", "clock", "clocktime", "eventtime", "uhrzeit", "zeit"}
 
 CHOSEN_NAMES = ("chosen", "ischosen", "waschosen", "selected", "isselected", "picked", "ispicked", "taken", "istaken")
 """What people call the column that marks the chosen offer of a round; small letters only."""

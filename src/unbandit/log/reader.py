@@ -228,6 +228,9 @@ def with_clock(source: Source, columns: Columns) -> tuple[Columns, tuple[Notice,
         return columns, ()
     if not are_dates_with_clocks(*cells):
         return columns, ()
+    alone = {**(columns or {}), "round": ""}
+    if "pulls" in find_columns(source.names, alone, source.refuse):  # a table of counts, as of some time
+        return alone, ()
     text = f'"{pair[0]}" and "{pair[1]}" are read together, as the time of each row. If that is wrong, name the column '
     text += f"of rounds with {naming('round')}, or none with {naming('round', '')}."
     return {**(columns or {}), "round": "+".join(pair)}, (Notice("columns", text),)

@@ -116,7 +116,7 @@ class RewardColumn:
         rows = f"all {total:,} rows" if self._known == total else f"{self._known:,} of {total:,} rows"
         held = f'Column "{self.name}" has a reward in {rows}'
         held += ", written with decimal commas" if self._marks.commas else ""
-        text = f"{held}. Only {option('method', 'posterior')} and unbandit population use rewards."
+        text = f"{held}. Posteriors and comparisons of rules use them; closed forms do not."
         if not self._named and self.name.strip() != "reward":
             text += f" If it contains something else, say so with {option('columns', {'reward': ''})}."
         return Notice("reading", text, count=self._known)

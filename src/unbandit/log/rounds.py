@@ -124,7 +124,7 @@ def collect_part(
         places, notice, newest_first = places_by_time(table, table.rounds)
         notices += (notice, *tied_times(table, places, table.rounds.name, newest_first=newest_first))
         times = LogTimes(moved(np.concatenate(table.numbers), places), table.rounds.form)
-        notices += _hole_in_times(times, table.rounds)
+        notices += _hole_in_times(times, table.rounds, offsets)
     else:
         places, numbers = places_by_round(table, offsets, demonstrations, whole)
     if places is not None:
@@ -394,11 +394,14 @@ def tied_times(table: Collection, places: Integers, name: str, *, newest_first: 
     return (Notice("times-tied", text, count=count),)
 
 
-def _hole_in_times(log: LogTimes, column: RoundColumn) -> tuple[Notice, ...]:
+def _hole_in_times(log: LogTimes, column: RoundColumn, offsets: Integers) -> tuple[Notice, ...]:
     """Say where a log has no rows for far longer than usual, nights, weekends and holidays not counted."""
     times = np.sort(log.times)  # of all demonstrations: what was off, was off for all
     after = None if log.is_plain else longest_hole(times, DAY if log.has_days_alone else 1)
     if after is None:
+        return ()
+    begins, ends = log.times[offsets[:-1]], log.times[offsets[1:] - 1]
+    if not ((begins <= times[after]) & (ends >= times[after + 1])).any():  # it lies between demonstrations
         return ()
     hours = (times[after + 1] - times[after]) / DAY * 24
     length = f"{hours / 24:,.0f} days" if hours >= 48 else f"{hours:,.0f} hours"

@@ -38,7 +38,7 @@ def assumptions(
     known = rewards_in(log.rewards) if answer.method == "posterior" else "no"
     method = f"elimination-{answer.method}" if eliminated else answer.method + ("" if known == "no" else f"-{known}")
     texts = {
-        "The rule": f"{rule.name} made the log: its principle: \u201c{rule.summary().rstrip('.')}\u201d. {kind} "
+        "The rule": f"{rule.name} made the log. Its principle: \u201c{rule.summary().rstrip('.')}\u201d. {kind} "
         "Another rule, or other parameters, would give other numbers.",
         "Whether it fits": _fits(answer),
         "The log": _record(log, answer),

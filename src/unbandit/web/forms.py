@@ -116,16 +116,16 @@ def _in_field(label: str, value: str | None) -> str:
 # The log: its columns, and what is known besides
 
 
-def suggested(roles: Mapping[str, str], *, binary: bool) -> dict[str, str]:
-    """Return what a form says before anybody filled it: a log of persons is of learners, another of any rule.
+def suggested(roles: Mapping[str, str], *, binary: bool, several: bool) -> dict[str, str]:
+    """Return what a form says before anybody filled it: a log of several persons is of learners, another of any rule.
 
-    >>> suggested({"arm": "choice", "demonstration": "Subject"}, binary=True)
+    >>> suggested({"arm": "choice", "demonstration": "Subject"}, binary=True, several=True)
     {'rule': 'learning-softmax', 'population': 'on', 'bernoulli': 'on'}
-    >>> suggested({"arm": "choice", "demonstration": "run"}, binary=False)
+    >>> suggested({"arm": "choice", "demonstration": "run"}, binary=False, several=True)
     {'rule': 'unknown'}
     """
     column = re.sub(r"[^a-z]|(id|s)$", "", roles.get("demonstration", "").lower())
-    form = {"rule": PEOPLES_RULE, PEOPLE.name: "on"} if column in PERSONS else {"rule": UNKNOWN_RULE}
+    form = {"rule": PEOPLES_RULE, PEOPLE.name: "on"} if several and column in PERSONS else {"rule": UNKNOWN_RULE}
     return form | ({"bernoulli": "on"} if binary else {})
 
 

@@ -49,8 +49,8 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -
         errors = {**errors, seen.wrong: str(seen.problem)}
     if seen.contexts:
         return _context_preview(seen, form, errors)
-    if "rule" not in form:
-        form = {**forms.suggested(dict(seen.roles), binary=seen.binary), **form}
+    if "rule" not in form and not seen.problem:
+        form = {**forms.suggested(dict(seen.roles), binary=seen.binary, several=seen.several), **form}
     columns = _column_fields(seen)
     columns += (forms.CONTEXTS,) if columns and seen.columns else ()
     several = any(role == "demonstration" for role, _ in seen.roles)
@@ -61,7 +61,7 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -
     return _page(
         "preview.html", "log", seen=seen, form=form, errors=errors,
         labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
-        groups=groups, chosen=form["rule"], played={name: role for role, name in seen.roles},
+        groups=groups, chosen=form.get("rule", forms.UNKNOWN_RULE), played={name: role for role, name in seen.roles},
         kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
     )  # fmt: skip
 

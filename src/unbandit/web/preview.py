@@ -88,6 +88,7 @@ class Preview:
     contexts: bool = False  # whether a learner chose by features
     sheets: tuple[str, ...] = ()  # of a spreadsheet that has several
     binary: bool = False  # whether every reward in it is 0 or 1
+    several: bool = False  # whether it has several demonstrations of rounds
     wrong: str = ""  # the name of the field that the problem is about, where it is one
 
 
@@ -283,7 +284,7 @@ def _with_log(seen: Preview, log: ActionLog | PartialLog | ThinnedLog) -> Previe
     except LogError as error:  # nothing else can be said of what came before its first row, and the form may
         reading = (Notice("begins-late", f"{error.text} {error.remedy}"),)
     rows = log if isinstance(log, ActionLog) else log.rows
-    seen = replace(seen, binary=are_binary(rows.rewards))
+    seen = replace(seen, binary=are_binary(rows.rewards), several=log.ordered and len(log) > 1)
     missing = f" of {int(log.lengths.sum()):,}" if isinstance(log, ThinnedLog) else ""
     total = f"{int(rows.lengths.sum()):,}{missing} " + ("rounds" if log.ordered else "pulls without their order")
     parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""

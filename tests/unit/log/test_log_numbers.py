@@ -665,3 +665,24 @@ def test_a_probability_of_being_kept_is_warned_of_beside_a_hole():
     assert [each.code for each in holes(times, 0.75)] == ["hole-in-times", "missing-block"]
     assert "missing-block" in MISREAD
     assert holes(traffic("day and night"), 0.75) == []
+
+
+def test_the_time_between_two_demonstrations_is_no_hole():
+    """Somebody who came two weeks after somebody else missed nothing."""
+    one = np.sort(np.random.default_rng(1).uniform(0, 3_600, 200))
+    seconds = np.concatenate([one, one + 14 * DAY_SECONDS])
+    frame = pl.DataFrame(
+        {
+            "timestamp": (np.datetime64("2026-05-04T00:00:00") + seconds.astype("m8[s]")).astype("M8[us]"),
+            "arm": np.random.default_rng(2).choice(["A", "B"], 400), "subject": ["one"] * 200 + ["two"] * 200,
+        }
+    )  # fmt: skip
+    apart, together = ActionLog.from_frame(frame), ActionLog.from_frame(frame.drop("subject"))
+    assert [each.code for each in apart.reading if each.code == "hole-in-times"] == []
+    assert [each.code for each in together.reading if each.code == "hole-in-times"] == ["hole-in-times"]
+
+
+def test_a_table_of_counts_as_of_some_time_stays_one():
+    table = b"date,time,arm,pulls\n2026-05-31,14:03,A,500\n2026-05-31,14:03,B,90\n2026-05-31,14:03,C,40\n"
+    log = ActionLog.from_bytes(table)
+    assert (log.ordered, log.pulls.tolist()) == (False, [[500, 90, 40]])

@@ -32,7 +32,8 @@ def read(folder: Path, content: str, **options: object) -> ActionLog:
 def test_a_partly_filled_column_is_read(tmp_path: Path) -> None:
     log = read(tmp_path, "arm,reward,age\nA,0.5,1\nB,,1\nA, NA ,1\nB,nan,1\nA,-1e3,1\nB, true,1\n")
     assert same(log.rewards, [0.5, NAN, NAN, NAN, -1000, 1])
-    said = 'Column "reward" has a reward in 3 of 6 rows. Only method="posterior" and unbandit population use rewards.'
+    said = 'Column "reward" has a reward in 3 of 6 rows. Posteriors and comparisons of rules use them; closed forms do '
+    said += "not."
     assert log.notices[-1] == said
     assert '"age" is not used' in log.notices[0]
     assert read(tmp_path, "arm\nA\nB\n").rewards is None
