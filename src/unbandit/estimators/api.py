@@ -216,7 +216,7 @@ def estimate(
         request = _read_while_there(request, chosen, pool)
     drawn = (0 if seed is None else seed) if chosen in DRAWING else None
     others: dict[str, Answer] = {}
-    with explaining_refusals(record):
+    with explaining_refusals(record, fitted):
         even = _check_counts(request, pool) if not record.ordered and request.method in ("counts", "naive") else None
         if len(known) > 1:
             from unbandit.estimators.common_level import estimate_from_several
@@ -397,7 +397,7 @@ def posterior(
     work: dict[str, Any] = {
         "clouds": checks.whole("clouds", clouds), "draws": checks.whole("draws", draws), "threads": threads,
     }  # fmt: skip
-    with explaining_refusals(record):
+    with explaining_refusals(record, fitted):
         if shows_part(record):
             found = infer_hidden_request(request, record, 0, believed, number, seed, **work)
         else:

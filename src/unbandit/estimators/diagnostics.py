@@ -234,12 +234,12 @@ def longest_tie(record: Record) -> float:
 
 
 @contextmanager
-def explaining_refusals(record: Record) -> Iterator[None]:
+def explaining_refusals(record: Record, rule: Demonstrator | None = None) -> Iterator[None]:
     """Have what refuses a log say also what is doubtful about how it was read, which may be why."""
     try:
         yield
     except (InferenceError, LogError, NotIdentifiable) as error:
-        error.at(notices=tuple(misread(record)))
+        error.at(notices=tuple(misread(record, rule)))
         raise
 
 

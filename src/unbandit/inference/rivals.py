@@ -346,7 +346,7 @@ class Silence(NamedTuple):
     nats: float
 
     def is_odd(self, arms: int, demonstrations: int = 1) -> bool:
-        """Return whether the silence of one of so many arms, and in one of so many demonstrations, is no chance."""
+        """Return whether a silence is no chance, though it is the longest of all arms and demonstrations."""
         return self.nats > WITHDRAWN + math.log(arms * demonstrations)
 
 
