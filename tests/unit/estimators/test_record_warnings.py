@@ -23,6 +23,7 @@ from unbandit import (
     posterior,
     theory,
 )
+from unbandit.estimators.diagnostics import explaining_refusals
 
 
 def notices(log, rule, *, arms=None, **options):
@@ -265,3 +266,8 @@ def test_times_that_a_batch_shares_are_no_warning(runs):
     assert [warned(batch) for batch in (1, 10, 20, 25)] == [True, True, False, False]
     if runs == 1:
         assert [warned(batch, posterior) for batch in (1, 20)] == [True, False]
+    refusal = "no particle explains the log."
+    for batch, is_said in ((1, True), (20, False)):
+        with pytest.raises(InferenceError) as refused, explaining_refusals(log, Thompson(batch=batch)):
+            raise InferenceError(refusal)
+        assert ("times-tied" in {each.code for each in refused.value.notices}) == is_said
