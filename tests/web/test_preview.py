@@ -145,6 +145,19 @@ def test_the_first_row_tells_the_separator_where_the_header_does_not():
     assert seen.columns == ("person", "turn, no", "choice, made")
 
 
+def test_a_date_and_a_time_of_day_are_the_round_together():
+    seen = looked(
+        b"date,time,arm\n" + b"".join(b"2026-05-01,10:%02d,%s\n" % (at, b"AB"[at % 2 :][:1]) for at in range(9))
+    )
+    assert seen.problem is None
+    assert dict(seen.roles) == {"round": "date+time", "arm": "arm"}
+    assert seen.played == {"date": "round", "time": "round", "arm": "arm"}
+    offers = b"date,time,arm,chosen,x\n2026-05-01,10:00,A,1,3\n2026-05-01,10:00,B,0,2\n2026-05-01,10:01,B,1,3\n"
+    seen = looked(offers + b"2026-05-01,10:01,A,0,3\n")
+    assert seen.contexts
+    assert seen.played == {"date": "round", "time": "round", "arm": "arm", "chosen": "chosen"}
+
+
 def test_roles_are_known_also_where_the_log_is_refused():
     seen = looked(b"trial,choice\n1,A\n2,B\n2,A\n")
     assert seen.problem

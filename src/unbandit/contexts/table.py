@@ -30,11 +30,12 @@ from unbandit.log.columns import (
 )
 from unbandit.log.labels import Integers, LabelColumn, Refuse, is_number, listed
 from unbandit.log.numbers import RoundColumn
-from unbandit.log.reader import Collection, Reader, in_demonstration, in_order, label_notices, offsets_of
+from unbandit.log.reader import Collection, Reader, in_demonstration, in_order, label_notices, offsets_of, with_clock
 from unbandit.log.rewards import TRUTHS, DecimalMarks, Rewards, numbers_of, words_of
 from unbandit.log.rounds import (
     compared_times,
     goes_by_time,
+    hole_in_times,
     moved,
     places_by_round,
     places_by_time,
@@ -178,7 +179,9 @@ class ContextTable:
         others = [name for name in source.names if name not in self.features]
         self.chosen = _chosen_column(source, others, self.named)
         self.rest = [name for name in others if name != self.chosen]
-        self.roles = {role: name for role, name in self.named.items() if role in ROLES} | {"pulls": ""}
+        roles = {role: name for role, name in self.named.items() if role in ROLES} | {"pulls": ""}
+        joined, self._joined = with_clock(source, roles, self.rest)
+        self.roles = dict(joined or {})
 
     def leave_out(self, names: Set[str]) -> None:
         """Read the table as if it had no columns of these names."""
@@ -199,7 +202,7 @@ class ContextTable:
         read = {self.rest[at] for places in find_columns(self.rest, self.roles).values() for at in places}
         kept = [name for name in self.rest if name in read or not (is_count_like(name) or is_reward_like(name))]
         named = {role: name for role, name in self.roles.items() if role != "pulls"}
-        return column_notices(kept, find_columns(kept, self.roles), named)
+        return column_notices(kept, find_columns(kept, self.roles), named) + self._joined
 
     def unread(self, read: Sequence[str]) -> tuple[Notice, ...]:
         """Say which columns are neither read nor features: a feature that the learner used must not be left out."""
@@ -447,7 +450,8 @@ def _arranged_rounds(table: Collection, demonstrations: Sequence[str]) -> Arrang
     notices: tuple[Notice, ...] = ()
     if table.rounds is not None and table.rounds.form:
         places, notice, newest_first = places_by_time(table, table.rounds)
-        notices = (notice, *tied_times(table, places, table.rounds.name, newest_first=newest_first))
+        holes = hole_in_times(moved(np.concatenate(table.numbers), places), table.rounds, offsets_of(lengths))
+        notices = (notice, *tied_times(table, places, table.rounds.name, newest_first=newest_first), *holes)
     else:
         by_round, _ = places_by_round(table, offsets_of(lengths), demonstrations, True)
         places = np.arange(table.codes.size) if by_round is None else by_round
@@ -473,7 +477,8 @@ def _arranged_offers(table: Collection, demonstrations: Sequence[str]) -> Arrang
     lengths = np.bincount(who[order[bounds[:-1]]], minlength=len(demonstrations)).astype(np.int64)
     if table.rounds.form:
         backward = int(np.count_nonzero(np.diff(rounds)[np.diff(who) == 0] < 0))
-        return order, bounds, lengths, (table.rounds.notice(0, backward=backward),)
+        holes = hole_in_times(rounds[order[bounds[:-1]]], table.rounds, offsets_of(lengths))
+        return order, bounds, lengths, (table.rounds.notice(0, backward=backward), *holes)
     begins = bounds[offsets_of(lengths)[:-1]]
     late = begins[~np.isin(rounds[order[begins]], (0, 1))]
     gaps = np.flatnonzero(same & (step > 1)) + 1

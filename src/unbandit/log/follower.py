@@ -30,6 +30,7 @@ from unbandit.log.sources import (
     Layout,
     LogFile,
     Source,
+    blank_rows_notice,
     by_value,
     check_columns,
     files_of,
@@ -103,8 +104,8 @@ class Follower:
         """Return how far every file was read, as something for JSON."""
         rounds = None if self._reader is None else self._reader.rounds
         files = {name: {"keys": tail.file.partition, "read": dict(tail.read)} for name, tail in self._tails.items()}
-        times = None if self._reader is None else self._reader.times
-        return {"files": files, "rounds": rounds, "times": times, **self._request}
+        times, coarse = (None, None) if self._reader is None else (self._reader.times, self._reader.coarse)
+        return {"files": files, "rounds": rounds, "times": times, "coarse": coarse, **self._request}
 
     def news(self) -> Iterator[int]:
         """Read what came since; yield the number of rows after every batch, when `position` is up to date."""
@@ -136,7 +137,7 @@ class Follower:
         is_new = self._reader is None
         if self._reader is None:
             labels = self._log.arm_column, self._log.demonstration_column
-            reached = self._before.get("rounds"), self._before.get("times")
+            reached = (self._before.get(name) for name in ("rounds", "times", "coarse"))
             columns, self._joined = with_clock(tail, self._columns)
             self._reader = OrderedReader(tail.names, tail.refuse, columns, *labels, *reached)
             self._kinds = {name: tail.kind(name) for name in self._reader.columns()}
@@ -230,14 +231,17 @@ class TextTail(Tail):
     """A CSV or TSV file to which lines are added."""
 
     def __init__(self, file: LogFile, state: dict[str, Any] | None = None, *, header: bool = True) -> None:
-        super().__init__(file, {"offset": 0, "rows": 0, "lines": 0, "first": "", "latest": ""} | (state or {}))
+        super().__init__(
+            file, {"offset": 0, "rows": 0, "lines": 0, "blank": 0, "first": "", "latest": ""} | (state or {})
+        )
         self._header: Header | None = None
         self._has_names = header
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Say how the file is laid out, where that is not the usual."""
-        return () if self._header is None else layout_notices(self._header, has_names=self._has_names)
+        """Say how the file is laid out, where that is not the usual, and which rows were left out."""
+        layout = () if self._header is None else layout_notices(self._header, has_names=self._has_names)
+        return layout + blank_rows_notice(self.read["blank"])
 
     def find_names(self) -> bool:
         """Read the header once it and a row are there."""
@@ -283,6 +287,7 @@ class TextTail(Tail):
                     columns = [column[kept] for column in columns]
                     line = partial(line_of, block, kept, block.rows_before)
                 rows_here = block.rows if kept is None else kept.size
+                read["blank"] += block.rows - rows_here
                 self._note(file, len(block), rows_here, block.after.lines - before.lines)
             yield Batch(dict(zip(names, columns, strict=True)), self._path, block.rows_before, line, block.late())
 

@@ -215,11 +215,17 @@ class Reader:
             column.check()
 
 
-def with_clock(source: Source, columns: Columns) -> tuple[Columns, tuple[Notice, ...]]:
-    """Join a column of dates and one of times of day to the round, where both are such for sure; say so."""
-    if columns is not None and (not isinstance(columns, Mapping) or {"round", "pulls"} & {*columns}):
+def with_clock(
+    source: Source, columns: Columns, names: Sequence[str] | None = None
+) -> tuple[Columns, tuple[Notice, ...]]:
+    """Join a column of dates and one of times of day to the round, where both are such for sure; say so.
+
+    Roles are found among `names`, by default all of the source.
+    """
+    if columns is not None and (not isinstance(columns, Mapping) or "round" in columns or columns.get("pulls")):
         return columns, ()
-    pair = date_and_clock([name for name in source.names if name not in (columns or {}).values()])
+    names = source.names if names is None else names
+    pair = date_and_clock([name for name in names if name not in (columns or {}).values()])
     if pair is None or "+" in "".join(pair):
         return columns, ()
     try:
@@ -229,7 +235,7 @@ def with_clock(source: Source, columns: Columns) -> tuple[Columns, tuple[Notice,
     if not are_dates_with_clocks(*cells):
         return columns, ()
     alone = {**(columns or {}), "round": ""}
-    if "pulls" in find_columns(source.names, alone, source.refuse):  # a table of counts, as of some time
+    if "pulls" in find_columns(names, alone, source.refuse):  # a table of counts, as of some time
         return alone, ()
     text = f'"{pair[0]}" and "{pair[1]}" are read together, as the time of each row. If that is wrong, name the column '
     text += f"of rounds with {naming('round')}, or none with {naming('round', '')}."

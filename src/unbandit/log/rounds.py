@@ -39,6 +39,7 @@ _REVERSE = (
 
 FEWEST_ROWS_AROUND = 100  # that say which pauses are usual
 LONGEST_HOLIDAYS = 9 * DAY // 2  # as at Easter
+MOST_STRETCHES = 2_048  # far shorter than any hole
 
 MOST_OTHERS = 2_000  # columns that nothing reads, and that are looked at for what they may be
 FEWEST_TIMES = 5  # that tell which way they run
@@ -124,7 +125,7 @@ def collect_part(
         places, notice, newest_first = places_by_time(table, table.rounds)
         notices += (notice, *tied_times(table, places, table.rounds.name, newest_first=newest_first))
         times = LogTimes(moved(np.concatenate(table.numbers), places), table.rounds.form)
-        notices += _hole_in_times(times, table.rounds, offsets)
+        notices += hole_in_times(times.times, table.rounds, offsets)
     else:
         places, numbers = places_by_round(table, offsets, demonstrations, whole)
     if places is not None:
@@ -394,23 +395,49 @@ def tied_times(table: Collection, places: Integers, name: str, *, newest_first: 
     return (Notice("times-tied", text, count=count),)
 
 
-def _hole_in_times(log: LogTimes, column: RoundColumn, offsets: Integers) -> tuple[Notice, ...]:
-    """Say where a log has no rows for far longer than usual, nights, weekends and holidays not counted."""
-    times = np.sort(log.times)  # of all demonstrations: what was off, was off for all
-    after = None if log.is_plain else longest_hole(times, DAY if log.has_days_alone else 1)
-    if after is None:
-        return ()
-    begins, ends = log.times[offsets[:-1]], log.times[offsets[1:] - 1]
-    if not ((begins <= times[after]) & (ends >= times[after + 1])).any():  # it lies between demonstrations
-        return ()
-    hours = (times[after + 1] - times[after]) / DAY * 24
-    length = f"{hours / 24:,.0f} days" if hours >= 48 else f"{hours:,.0f} hours"
-    text = (
-        f'"{column.name}" has no rows for {length} after {column.written(int(times[after]))}, far longer than usual. '
-    )
-    text += "If choices were made then, they are missing, and the values are wrong: read the rows before the hole "
-    text += f"alone, or number the rounds, missing ones too, and name that column with {naming('round')}."
-    return (Notice("hole-in-times", text),)
+class CoarseTimes:
+    """The first and the last of a log's times in each of up to 2,049 stretches, by which holes are found.
+
+    Stretches are longer the longer the log is, and the same in whatever order its times come. `count` is how many came.
+    """
+
+    def __init__(self, times: Sequence[int] = (), count: int = 0) -> None:
+        self.times, self.count = np.array(times, np.int64), count
+
+    def add(self, times: Integers) -> None:
+        """Take further times."""
+        self.count += times.size
+        for again in (times, np.empty(0, np.int64)):  # few are left to be put in order
+            both = np.concatenate((self.times, again))
+            stretches = both >> (int(both.max() - both.min()) // MOST_STRETCHES).bit_length()
+            cut = np.concatenate(([True], (np.diff(stretches) != 0) | (np.diff(both) < 0), [True]))
+            self.times = np.unique(both[cut[1:] | cut[:-1]])
+
+    def hole(self, column: RoundColumn, begins: Integers, ends: Integers) -> tuple[Notice, ...]:
+        """Say where a log has no rows for far longer than usual, nights, weekends and holidays not counted.
+
+        `begins` and `ends` are the times at which demonstrations do; what was off, was off for all of them.
+        """
+        times, log = self.times, LogTimes(self.times, column.form or "")
+        is_short = self.count < FEWEST_ROWS_AROUND or log.is_plain
+        after = None if is_short else longest_hole(times, DAY if log.has_days_alone else 1)
+        if after is None:
+            return ()
+        if not ((begins <= times[after]) & (ends >= times[after + 1])).any():  # it lies between demonstrations
+            return ()
+        hours = (times[after + 1] - times[after]) / DAY * 24
+        length = f"{hours / 24:,.0f} days" if hours >= 48 else f"{hours:,.0f} hours"
+        text = f'"{column.name}" has no rows for {length} after {column.written(int(times[after]))}, far longer than '
+        text += "usual. If choices were made then, they are missing, and the values are wrong: read the rows before "
+        text += f"the hole alone, or number the rounds, missing ones too, and name that column with {naming('round')}."
+        return (Notice("hole-in-times", text),)
+
+
+def hole_in_times(times: Integers, column: RoundColumn, offsets: Integers) -> tuple[Notice, ...]:
+    """Say where a log in memory has a hole; its times are in order within each demonstration."""
+    coarse = CoarseTimes()
+    coarse.add(times)
+    return coarse.hole(column, times[offsets[:-1]], times[offsets[1:] - 1])
 
 
 def longest_hole(times: Integers, usual: int) -> int | None:
@@ -418,14 +445,14 @@ def longest_hole(times: Integers, usual: int) -> int | None:
 
     A hole is ten times longer than all but the three longest pauses (so that three holes do not hide each other), than
     a `usual` one, and 2% of the log. Up to four and a half days may be a night, a weekend or holidays: such a hole
-    counts only if the same hours of the week before and of the week after have rows.
+    counts only if the same hours of the week before and of the week after have rows. Pauses between sessions are none.
     """
-    if times.size < FEWEST_ROWS_AROUND:
-        return None
     pauses = np.diff(times)
+    if pauses.size < 4:
+        return None
     after = int(pauses.argmax())
     length, usual = int(pauses[after]), max(usual, int(np.sort(pauses)[-4]))
-    if length <= 10 * usual or 50 * length <= times[-1] - times[0]:
+    if length <= 10 * usual or 50 * length <= times[-1] - times[0] or _are_sessions(times, pauses, 10 * usual):
         return None
     if length > LONGEST_HOLIDAYS:
         return after
@@ -435,6 +462,19 @@ def longest_hole(times: Integers, usual: int) -> int | None:
         if begin < times[0] or end > times[-1] or 2 * np.diff(within, prepend=begin, append=end).max() > length:
             return None
     return after
+
+
+def _are_sessions(times: Integers, pauses: Integers, usual: int) -> bool:
+    """Return whether somebody came for sessions, with pauses longer than a `usual` one between them.
+
+    Then sessions last a day at most and a tenth of the pauses, none of which is ten times longer than the next; or they
+    are shorter than the pauses, which are alike.
+    """
+    long = np.flatnonzero(pauses > usual)
+    sessions = times[np.append(long, times.size - 1)] - times[np.append(0, long + 1)]
+    lengths = np.sort(pauses[long])
+    are_short = 10 * sessions.max() <= min(lengths[0], 10 * DAY) and lengths[-1] <= 10 * lengths[-2:][0]
+    return bool(are_short or (long.size > 1 and sessions.max() <= lengths[0] and 4 * lengths[0] >= 3 * lengths[-1]))
 
 
 def moved(values: NDArray[Any], places: Integers) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from unbandit.log.columns import naming
 from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, blank_choice_remedy, run_starts
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices, with_clock
-from unbandit.log.rounds import compared_times, goes_by_time, said_of_times, times_left
+from unbandit.log.rounds import CoarseTimes, compared_times, goes_by_time, said_of_times, times_left
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
 from unbandit.log.tallies import LookRule, Need, Tallies, broken_rounds, looks_at, switching_against
 from unbandit.tables import Tabular
@@ -38,13 +38,13 @@ _IN_ORDER = (
 class OrderedReader(Reader):
     """Reader of a log of which only tallies are kept: rewards are not read, and the rows must come in order.
 
-    `rounds` and `times` are where an earlier reader stopped (its `rounds` and `times`), if there was one; for the rest
-    see `Reader`.
+    `rounds`, `times` and `coarse` are where an earlier reader stopped, if there was one; for the rest see `Reader`.
     """
 
     def __init__(
         self, names: Sequence[str], refuse: Refuse, columns: Columns, arms: LabelColumn,
         demonstrations: LabelColumn, rounds: Sequence[Sequence[int]] | None = None, times: str | None = None,
+        coarse: Sequence[Sequence[int]] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(names, refuse, columns, arms, demonstrations)
         if "pulls" in self.name:
@@ -58,6 +58,8 @@ class OrderedReader(Reader):
             self.notices += (Notice("reading", text),)
         self._round_column = RoundColumn(self.name["round"], times) if "round" in self.name else None
         self._begins, self._counted = (np.array(each, np.int64) for each in rounds or ([-1], [0]))
+        begins, seen, (count,) = coarse or (self._begins, [], [0])  # an earlier version kept neither
+        self._first_times, self._coarse = np.array(begins, np.int64), CoarseTimes(seen, count)
         self.order_notices: tuple[Notice, ...] = ()
 
     def compare_with_times(self, *sources: Source) -> None:
@@ -87,10 +89,18 @@ class OrderedReader(Reader):
         """Return how times are written, "" for round numbers; None if that is not known yet."""
         return None if self._round_column is None else self._round_column.form
 
+    @property
+    def coarse(self) -> list[list[int]] | None:
+        """Return the first time of each demonstration, and what holes are found by; None for round numbers."""
+        state = [self._first_times.tolist(), self._coarse.times.tolist(), [self._coarse.count]]
+        return state if self.times else None
+
     def time_notices(self) -> tuple[Notice, ...]:
-        """Say that times order the rounds, if they do."""
+        """Say that times order the rounds, if they do, and where they have a hole."""
         column = self._round_column
-        return (column.notice(int(self._counted.sum())),) if column is not None and column.form else ()
+        if column is None or not column.form:
+            return ()
+        return column.notice(int(self._counted.sum())), *self._coarse.hole(column, self._first_times, self._begins)
 
     def known(self) -> tuple[int, int]:
         """Return how many demonstrations and arms were met so far."""
@@ -108,6 +118,7 @@ class OrderedReader(Reader):
         """Refuse times that go back within a demonstration."""
         count = int(rows.who.max()) + 1
         self._begins, self._counted = grown(self._begins, (count,), -1), grown(self._counted, (count,))
+        self._first_times = grown(self._first_times, (count,), -1)
         who = np.repeat(rows.who, np.diff(rows.starts))
         order = np.argsort(who, kind="stable")
         which, ordered = who[order], times[order]
@@ -123,7 +134,10 @@ class OrderedReader(Reader):
             text = f"expected times that do not go back{where}; got {got} after {earlier}."
             raise refuse(text, row=wrong + 1, column=self.name["round"], remedy=_IN_ORDER)
         np.add.at(self._counted, which[ordered == before], 1)
-        self._begins[which[begins[:-1]]] = ordered[begins[1:] - 1]
+        came, firsts = which[begins[:-1]], ordered[begins[:-1]]
+        self._first_times[came] = np.where(self._first_times[came] < 0, firsts, self._first_times[came])
+        self._begins[came] = ordered[begins[1:] - 1]
+        self._coarse.add(ordered)
 
     def _check_rounds(self, refuse: Refuse, rounds: Integers, rows: Rows) -> None:
         from unbandit.kernels.tally import first_out_of_order

@@ -58,6 +58,7 @@ class _TextRead(_Strict):
     offset: int = _Count
     rows: int = _Count
     lines: int = _Count
+    blank: int = Field(0, ge=0, lt=2**63)
     first: str
     latest: str
 
@@ -80,6 +81,7 @@ class _Position(_Strict):
     files: dict[str, _FileWords]
     rounds: list[list[int]] | None
     times: str | None = None
+    coarse: list[list[int]] | None = None
     header: bool = True
 
 
@@ -234,6 +236,12 @@ def _check_position(position: _Position, lengths: Integers) -> None:
     if position.rounds is not None:
         _expect(len(position.rounds) == 2 and len(position.rounds[0]) == len(position.rounds[1]) > 0, "rounds")
         _expect(all(-1 <= value < 2**62 for values in position.rounds for value in values), "rounds")
+    if position.coarse is not None:
+        _expect(all(-1 <= value < 2**62 for values in position.coarse for value in values), "times")
+        _expect(len(position.coarse) == 3, "times")
+        firsts, seen, count = position.coarse
+        _expect(position.rounds is not None and len(firsts) == len(position.rounds[0]) and len(count) == 1, "times")
+        _expect(seen == sorted(set(seen)) and (not seen or seen[0] >= 0), "times")
 
 
 def _expect(is_so: bool, problem: str) -> None:

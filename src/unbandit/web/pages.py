@@ -61,7 +61,7 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -
     return _page(
         "preview.html", "log", seen=seen, form=form, errors=errors,
         labels=_labels((*columns, *known, *more), groups, errors), columns=columns, known=known, more=more,
-        groups=groups, chosen=form.get("rule", forms.UNKNOWN_RULE), played={name: role for role, name in seen.roles},
+        groups=groups, chosen=form.get("rule", forms.UNKNOWN_RULE), played=seen.played,
         kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
     )  # fmt: skip
 
@@ -69,8 +69,7 @@ def preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -
 def _context_preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str, str]) -> str:
     """Return the same for a log with features: it asks which columns they are, too."""
     columns, groups = _column_fields(seen), forms.linear_groups()
-    taken = {column for role, column in seen.roles}
-    free = [column for column in seen.columns if column not in taken]
+    free = [column for column in seen.columns if column not in seen.played]
     features = tuple(Field(f"{forms.FEATURE}{column}", _cut(column), kind="box") for column in free)
     if _is_wide(seen):
         features = (forms.FEATURES,)
@@ -83,7 +82,7 @@ def _context_preview(seen: Preview, form: Mapping[str, str], errors: Mapping[str
     return _page(
         "preview.html", "log", seen=seen, form=form, errors=errors, labels=labels, columns=columns, features=features,
         known=forms.CONTEXT_KNOWN[:2], more=forms.CONTEXT_KNOWN[2:], groups=groups, chosen=form.get("rule", ""),
-        played={name: role for role, name in seen.roles},
+        played=seen.played,
         kept={name: value for name, value in form.items() if name not in on_page} if seen.problem else {},
     )  # fmt: skip
 

@@ -27,6 +27,7 @@ from unbandit.log.columns import find_columns
 from unbandit.log.formats import ARROW, ARROW_STREAM, SPREADSHEET, open_bytes
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
 from unbandit.log.partial import PartialLog, ThinnedLog, read_bytes, without_counts
+from unbandit.log.reader import with_clock
 from unbandit.log.rewards import are_binary
 from unbandit.log.sources import BROKEN_GZIP, GZIP, Layout, unreadable
 from unbandit.log.spreadsheets import sheet_names
@@ -90,6 +91,13 @@ class Preview:
     binary: bool = False  # whether every reward in it is 0 or 1
     several: bool = False  # whether it has several demonstrations of rounds
     wrong: str = ""  # the name of the field that the problem is about, where it is one
+
+    @property
+    def played(self) -> dict[str, str]:
+        """Return the role of every column that has one; some roles have two columns."""
+        known = {*self.columns, *self.columns_shown}
+        each = ((role, (name,) if name in known else name.split("+")) for role, name in self.roles)
+        return {name: role for role, names in each for name in names}
 
 
 def form_text(data: bytes) -> str:
@@ -188,7 +196,7 @@ def preview(upload: Upload, reading: ReadAs, limits: Limits) -> Preview:
                     table, reading.features, reading.columns, any_features=bool(reading.features)
                 ).places(table)
             else:
-                places = find_columns(names, reading.columns, table.refuse)
+                places = find_columns(names, with_clock(table, reading.columns)[0], table.refuse)
         seen = replace(seen, roles=tuple((role, "+".join(names[at] for at in each)) for role, each in places.items()))
         read = {at for each in places.values() for at in each} | {
             at for at, name in enumerate(names) if name in reading.features

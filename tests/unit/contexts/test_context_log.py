@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -147,6 +149,37 @@ def test_times_number_the_rounds_too():
     log = read(text, ["x"])
     assert log.features[log.rows].ravel().tolist() == [4, 1]
     assert any("in the order of the times" in notice for notice in log.notices)
+
+
+def test_dates_and_times_of_day_are_joined_in_both_forms():
+    text = "date,time,arm,chosen,x\n" + "".join(
+        f"2026-01-0{day},{clock},{arm},{int(arm == chosen)},{at}\n"
+        for at, (day, clock, chosen) in enumerate([(2, "9:00", "A"), (1, "10:30", "B"), (1, "9:15:20", "A")])
+        for arm in "AB"
+    )
+    log = read(text, ["x"])
+    assert log.features[log.rows].ravel().tolist() == [2, 1, 0]
+    assert any('"date" and "time" are read together, as the time of each row' in notice for notice in log.notices)
+    assert not any("is not read" in notice for notice in log.notices)
+    wide = "date,time,arm,x\n2026-01-02,9:00,A,0\n2026-01-01,10:30,B,1\n2026-01-01,9:15:20,A,2\n"
+    log = read(wide, ["x"])
+    assert log.features[log.rows].ravel().tolist() == [2, 1, 0]
+    named = read(wide.replace("time,arm", "hour,arm"), ["x"], columns={"round": "date+hour"})
+    assert named.features[named.rows].ravel().tolist() == [2, 1, 0]
+    clock_as_feature = read("round,date,time,arm,x\n1,2026-01-02,9,A,0\n2,2026-01-01,10,B,1\n", ["time"])
+    assert clock_as_feature.features[clock_as_feature.rows].ravel().tolist() == [9, 10]
+
+
+def test_a_hole_in_the_times_is_said_in_both_forms():
+    days = [at // 20 + 15 * (at >= 400) for at in range(1_200)]
+    moments = [datetime.datetime(2026, 1, 1) + datetime.timedelta(days=day, minutes=at) for at, day in enumerate(days)]
+    wide = "timestamp,arm,x\n" + "".join(f"{at.isoformat()},{'AB'[at.minute % 2]},{at.hour}\n" for at in moments)
+    long = "timestamp,arm,chosen,x\n" + "".join(
+        f"{at.isoformat()},{arm},{int(arm == 'AB'[at.minute % 2])},{at.hour}\n" for at in moments for arm in "AB"
+    )
+    for text in (wide, long):
+        (notice,) = (each for each in read(text, ["x"]).reading if each.code == "hole-in-times")
+        assert "no rows for 16 days after 2026-01-20" in notice.text
 
 
 def changed(row, **cells):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,7 +12,9 @@ from workbooks import xlsx
 import unbandit as ub
 from unbandit.errors import LogError, ParameterError, shell_option
 from unbandit.log import ActionLog
+from unbandit.log.follower import Follower
 from unbandit.log.frames import FrameSource
+from unbandit.log.growth import GrowingLog
 from unbandit.log.partial import ThinnedLog, read_bytes, read_or_scan
 from unbandit.log.rounds import collect
 
@@ -123,6 +127,23 @@ def test_rows_that_are_blank_in_all_columns_are_no_rows(blank, separator):
     assert on_blank_rows(log) == [(4, "4 rows are completely blank and were left out.")]
     with pytest.raises(LogError, match=r'row 2 \(line 6\), column "round": expected a whole number for round; got "x"'):
         ActionLog.from_bytes(text.replace("2", "x").encode(), blank=blank)
+
+
+def test_blank_rows_are_counted_however_a_log_is_read(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("arm,note\n,\nA,1\n,\n")
+    log = GrowingLog()
+    follower = Follower(path, log)
+    assert sum(follower.news()) == 1
+    assert "2 rows are completely blank and were left out." in [each.message for each in follower.notices]
+    with path.open("a") as file:
+        file.write("B,2\nA,3\n,\n")
+    position = json.loads(json.dumps(follower.position()))
+    follower = Follower(path, log, position=position)
+    assert sum(follower.news()) == 2
+    said = on_blank_rows(ActionLog.scan(path))
+    assert said == [(3, "3 rows are completely blank and were left out.")]
+    assert [(each.count, each.message) for each in follower.notices if "blank" in each.message] == said
 
 
 def test_a_row_with_a_cell_that_is_not_read_is_a_round():

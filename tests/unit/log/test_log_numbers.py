@@ -1,6 +1,7 @@
 """Times that order the rounds: how they are written, what is said, and what is refused."""
 
 import datetime
+import json
 import re
 import subprocess
 import sys
@@ -14,9 +15,12 @@ import pytest
 from unbandit import ActionLog, LogError
 from unbandit.errors import MISREAD
 from unbandit.log.follower import Follower
+from unbandit.log.formats import sources_of
 from unbandit.log.growth import GrowingLog
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.partial import thinned
+from unbandit.log.rounds import CoarseTimes
+from unbandit.log.scan import ScannedLog
 
 ORDER = "ABCAB"
 MOMENTS = [
@@ -668,8 +672,8 @@ def test_a_probability_of_being_kept_is_warned_of_beside_a_hole():
 
 
 def test_the_time_between_two_demonstrations_is_no_hole():
-    """Somebody who came two weeks after somebody else missed nothing."""
-    one = np.sort(np.random.default_rng(1).uniform(0, 3_600, 200))
+    """What began two weeks after something else missed nothing."""
+    one = np.sort(np.random.default_rng(1).uniform(0, 3 * DAY_SECONDS, 200))
     seconds = np.concatenate([one, one + 14 * DAY_SECONDS])
     frame = pl.DataFrame(
         {
@@ -680,6 +684,93 @@ def test_the_time_between_two_demonstrations_is_no_hole():
     apart, together = ActionLog.from_frame(frame), ActionLog.from_frame(frame.drop("subject"))
     assert [each.code for each in apart.reading if each.code == "hole-in-times"] == []
     assert [each.code for each in together.reading if each.code == "hole-in-times"] == ["hole-in-times"]
+
+
+def sessions(days, hours=1.0, rows=150, seed=1):
+    """Return the seconds at which somebody chose who came on these days, each time for some hours."""
+    rng = np.random.default_rng(seed)
+    parts = [day * DAY_SECONDS + rng.uniform(0, 2 * 3600) + rng.uniform(0, hours * 3600, rows) for day in days]
+    return np.sort(np.concatenate(parts))
+
+
+@pytest.mark.parametrize("days", [(0, 7), (0, 7, 14), (0, 7, 14, 21), (0, 7, 21), (0, 6, 14, 20), (0, 30, 35, 60)])
+@pytest.mark.parametrize("hours", [0.2, 1.0, 4.0])
+def test_pauses_between_sessions_are_no_holes(days, hours):
+    assert [holes(sessions(days, hours, seed=seed)) for seed in range(3)] == [[]] * 3
+
+
+def test_pauses_that_are_alike_are_no_holes():
+    """A service ran for three days of every two weeks."""
+    assert holes(sessions((0, 14, 28, 42), 72, rows=500)) == []
+    assert len(holes(sessions((0, 14, 28, 84), 72, rows=500))) == 1
+
+
+@pytest.mark.parametrize("days", [(0, 1, 2, 3, 40), (0, 1, 2, 30), (0, 1, 15)])
+def test_one_pause_far_longer_than_those_between_sessions_is_a_hole(days):
+    (notice,) = holes(sessions(days))
+    assert f"has no rows for {days[-1] - days[-2]} days" in notice.text
+
+
+@pytest.mark.parametrize("people", [1, 3])
+def test_holes_are_the_same_in_logs_that_are_read_scanned_and_followed(tmp_path, people):
+    times = traffic("day and night")
+    times = times[(times < 20 * DAY_SECONDS) | (times > 35 * DAY_SECONDS)].astype(np.int64) + 1_700_000_000
+    who = np.random.default_rng(3).integers(people, size=times.size)
+    rows = [f"{time},{'xyz'[key]},{'AB'[time % 2]}" for time, key in zip(times.tolist(), who.tolist(), strict=True)]
+    rows = [row for key in range(people) for row in rows if row[11] == "xyz"[key]] if people == 3 else rows
+
+    def hole(notices):
+        (notice,) = (each for each in notices if each.code == "hole-in-times")
+        return notice
+
+    path = written(tmp_path, rows)
+    expected = hole(ActionLog.read(path).reading)
+    scanned = ActionLog.scan(path)
+    assert len(scanned) == people
+    assert hole(scanned.reading) == expected == hole(followed(path)[1].notices)
+    small = ScannedLog(sources_of(path), rows=100)
+    assert hole(small.reading) == expected
+    written(tmp_path, rows[:500])
+    log, follower = followed(path)
+    for end in (1_000, len(rows)):
+        position = json.loads(json.dumps(follower.position()))
+        written(tmp_path, rows[:end])
+        follower = Follower(path, log, position=position)
+        assert sum(follower.news()) > 0
+    assert hole(follower.notices) == expected
+
+
+def test_pauses_between_demonstrations_are_no_holes_in_scanned_logs(tmp_path):
+    one = sessions((0,), 72, rows=200).astype(np.int64) + 1_700_000_000
+    rows = [f"{time + 14 * DAY_SECONDS * (who == 'y')},{who},{'AB'[time % 2]}" for who in "xy" for time in one.tolist()]
+    path, alone = written(tmp_path, rows), [row.replace(",y,", ",x,") for row in rows]
+    for notices in (ActionLog.scan(path).reading, followed(path)[1].notices):
+        assert "hole-in-times" not in [each.code for each in notices]
+    written(tmp_path, alone)
+    for notices in (ActionLog.scan(path).reading, followed(path)[1].notices):
+        assert "hole-in-times" in [each.code for each in notices]
+
+
+def test_stretches_of_times_are_the_same_in_whatever_order_they_come():
+    times = np.random.default_rng(1).lognormal(25, 3, 20_000).astype(np.int64)
+    whole = CoarseTimes()
+    whole.add(times)
+    parts = CoarseTimes()
+    for part in np.array_split(np.random.default_rng(2).permutation(times), 70):
+        parts.add(part)
+    assert (whole.times.tolist(), whole.count) == (parts.times.tolist(), parts.count)
+    assert whole.times.size <= 2 * 2_049
+    assert {times.min(), times.max()} <= {*whole.times.tolist()}
+    pauses, coarse = (np.sort(np.diff(np.sort(each)))[-3:].tolist() for each in (times, whole.times))
+    assert pauses == coarse
+
+
+def test_three_outages_do_not_hide_each_other():
+    times = traffic("day and night", 120) / DAY_SECONDS
+    off = [(20, 35), (50, 58), (90, 100)]
+    kept = ~np.any([(times > begin) & (times < end) for begin, end in off], axis=0)
+    (notice,) = holes(times[kept] * DAY_SECONDS)
+    assert "has no rows for 15 days after 2026-05-2" in notice.text
 
 
 def test_a_table_of_counts_as_of_some_time_stays_one():
