@@ -23,12 +23,20 @@ _ISO_DATE = r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}/[0-9]{2}/[0-9]{2}|[0-
 _FRACTION = "(?:[.,](?P<fraction>[0-9]{1,9}))?"  # of a second
 _ISO_CLOCK = f"(?P<hour>[0-9]{{2}}):?(?P<minute>[0-9]{{2}})(?::?(?P<second>[0-9]{{2}}){_FRACTION})?"
 _CLOCK = f"(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?::(?P<second>[0-9]{{2}}){_FRACTION})?"
-_HALF = r" ?(?P<half>[AaPp])\.?[Mm]\.?"
+_BLANK = "[ \u00a0\u202f]?"
+_HALF = rf"{_BLANK}(?P<half>[AaPp])\.?{_BLANK}[Mm]\.?"
 _ZONE = r"(?: ?(?P<zone>Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
 _DAY_PART, _MONTH_PART, _YEAR = "(?P<day>[0-9]{1,2})", "(?P<month>[0-9]{1,2})", "(?P<year>[0-9]{4})"
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH_NAME = f"(?P<month>(?i:{'|'.join(_MONTHS)}))"
-_DAY_FIRST, _MONTH_FIRST = f"{_DAY_PART}/{_MONTH_PART}/{_YEAR}", f"{_MONTH_PART}/{_DAY_PART}/{_YEAR}"
+_MONTHS = "jan(uary)? feb(ruary)? mar(ch)? apr(il)? may june? july? aug(ust)? sept?(ember)? oct(ober)? nov(ember)?"
+_MONTHS = f"{_MONTHS} dec(ember)?".replace("(", "(?:").split()
+_MONTH_NAME = rf"(?P<month>(?i:{'|'.join(_MONTHS)}))\.?"
+_WEEKDAY = "(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?i:day)?,? )?"
+_DAY_NUMBER = rf"{_DAY_PART}(?:st|nd|rd|th|\.)?"
+_DAY_FIRST, _MONTH_FIRST = f"{_DAY_PART}[/-]{_MONTH_PART}[/-]{_YEAR}", f"{_MONTH_PART}[/-]{_DAY_PART}[/-]{_YEAR}"
+_DAY_AND_NAME = f"{_WEEKDAY}{_DAY_NUMBER}[ -]{_MONTH_NAME},?[ -]{_YEAR}"
+_NAME_AND_DAY = f"{_WEEKDAY}{_MONTH_NAME} {_DAY_NUMBER},? {_YEAR}"
+_DOTTED = rf"{_DAY_PART}\.{_MONTH_PART}\.{_YEAR}"
+_MAY_BE_DATE = rf"([0-9]{{1,2}})[/. -]+([0-9]{{1,2}}|(?i:{'|'.join(_MONTHS)}))[/. -]+([0-9]{{2}}|[0-9]{{4}})([ T,].*)?"
 
 _TIME_OF_DAY = f"{_CLOCK}(?:{_HALF})?{_ZONE}"
 
@@ -36,10 +44,14 @@ _TIME_OF_DAY = f"{_CLOCK}(?:{_HALF})?{_ZONE}"
 _STYLES = {
     "": f"{_ISO_DATE}(?:[T ]{_ISO_CLOCK}{_ZONE})?",
     ", on a 12-hour clock": f"{_ISO_DATE}[T ]{_CLOCK}{_HALF}{_ZONE}",
-    ", the month by name": f"(?:(?i:mon|tue|wed|thu|fri|sat|sun),? )?{_DAY_PART}[ -]{_MONTH_NAME}[ -]{_YEAR}"
-    f"(?:,? {_CLOCK}{_ZONE})?",
+    ", the month by name": f"{_DAY_AND_NAME}(?:,? (?:at )?{_CLOCK}{_ZONE})?",
+    ", the month by name on a 12-hour clock": f"{_DAY_AND_NAME},? (?:at )?{_CLOCK}{_HALF}{_ZONE}",
+    ", the month by name before the day": f"{_NAME_AND_DAY}(?:,? (?:at )?{_CLOCK}{_ZONE})?",
+    ", the month by name before the day on a 12-hour clock": f"{_NAME_AND_DAY},? (?:at )?{_CLOCK}{_HALF}{_ZONE}",
+    ", the month by name and the year at the end": f"{_WEEKDAY}{_MONTH_NAME} +{_DAY_PART} {_CLOCK}{_ZONE} {_YEAR}",
     ", as web servers write them": rf"\[?{_DAY_PART}/{_MONTH_NAME}/{_YEAR}:{_CLOCK}{_ZONE}\]?",
-    ", day.month.year": rf"{_DAY_PART}\.{_MONTH_PART}\.{_YEAR}(?:,?[T ]{_CLOCK}{_ZONE})?",
+    ", day.month.year": f"{_DOTTED}(?:,?[T ]{_CLOCK}{_ZONE})?",
+    ", day.month.year on a 12-hour clock": f"{_DOTTED},? {_CLOCK}{_HALF}{_ZONE}",
     ", day/month/year": f"{_DAY_FIRST}(?:,?[T ]{_CLOCK}{_ZONE})?",
     ", month/day/year": f"{_MONTH_FIRST}(?:,?[T ]{_CLOCK}{_ZONE})?",
     ", day/month/year on a 12-hour clock": f"{_DAY_FIRST},? {_CLOCK}{_HALF}{_ZONE}",
@@ -250,7 +262,9 @@ class RoundColumn:
         if not is_number(value):
             styles = _styles_of(value)
             return _form_in_style(column, styles) or (
-                _LOCAL if styles or "+" in self.name or is_time_like(self.name) else ""
+                _LOCAL
+                if styles or "+" in self.name or is_time_like(self.name) or re.fullmatch(_MAY_BE_DATE, value)
+                else ""
             )
         number = float(value)
         units = (form for form, size in _SINCE_1970.items() if _EARLIEST <= number * size < _END)
@@ -319,13 +333,16 @@ class RoundColumn:
         if form == self.form:
             expected = "a time in the years 1970 to 2115"
         got = f'"{value}"'
-        parts = re.fullmatch(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-][0-9]{2,4}([ T,].*)?", value)
-        if parts and not _style(self.form or ""):
-            is_open = _styles_of(value) or (max(int(parts[1]), int(parts[2])) <= 12 and "." not in value[:5])
-            got += ", of which the day and the month cannot be told apart" if is_open else ", which has no year first"
-        remedy = "Write all times in one form, such as ISO 8601 with a zone, name another column with "
-        remedy += f"{naming('round')}, or, if the rows are complete and the first choice comes first, "
-        remedy += f"none with {naming('round', '')}."
+        remedy, parts = "Write all times in one form, such as ISO 8601 with a zone", re.fullmatch(_MAY_BE_DATE, value)
+        if parts and len(parts[3]) == 2:
+            got += ", whose year has two digits"
+            remedy = "Write the year first, with four digits, as in 2026-05-31"
+        elif parts and not _style(self.form or ""):
+            readings = [each for each in _styles_of(value) if _written_times(pl.Series([value]), each)[1][0]]
+            got += ", of which the day and the month cannot be told apart" if len(readings) > 1 else ""
+            got += ", and other rows have the day and the month in another order" if len(readings) == 1 else ""
+        remedy += f". If another column numbers the rounds, name it with {naming('round')}. If none does, the rows are "
+        remedy += f"complete, and the first choice comes first, keep the order of the file with {naming('round', '')}."
         return refuse(f"expected {expected}; got {got}.", row=row + 1, column=self.name, value=value, remedy=remedy)
 
     def written(self, time: int) -> str:
@@ -394,14 +411,14 @@ def _written_times(cells: pl.Series, style: str) -> tuple[pl.Series, pl.Series]:
     part = {name: found[name] if name in found.columns else none for name in names}
     date = part["date"].str.replace_all("[-/]", "")
     if "date" not in found.columns:
-        numbers = {name: f"{at:02}" for at, name in enumerate(_MONTHS, 1)}
-        month = part["month"].str.to_lowercase().replace(numbers).str.zfill(2)
+        numbers = {name[:3]: f"{at:02}" for at, name in enumerate(_MONTHS, 1)}
+        month = part["month"].str.to_lowercase().str.slice(0, 3).replace(numbers).str.zfill(2)
         date = part["year"] + month + part["day"].str.zfill(2)
     days = date.str.to_date("%Y%m%d", strict=False).cast(pl.Int64)
     hours, minutes, seconds = (part[name].cast(pl.Int64).fill_null(0) for name in ("hour", "minute", "second"))
     is_time = days.is_not_null() & (hours < 24) & (minutes < 60) & (seconds <= 60)
     if "half" in found.columns:
-        is_time &= hours.is_between(1, 12)
+        is_time &= hours <= 12  # 0 is 12: some count from 0 to 11
         hours = hours % 12 + 12 * (part["half"].str.to_lowercase() == "p").fill_null(False).cast(pl.Int64)
     nanoseconds = part["fraction"].str.pad_end(9, "0").cast(pl.Int64).fill_null(0)
     digits = part["zone"].str.replace_all("[^0-9+-]", "").fill_null("")
