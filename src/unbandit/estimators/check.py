@@ -251,9 +251,8 @@ def withdrawn_arms(request: Request, check: Check, posteriors: Sequence[Posterio
     count = f"In {len(found):,} of {counted(len(which), 'demonstration')} an arm is left too soon. " if several else ""
     where = f" of demonstration {quoted(log.demonstrations[at])}" if several else ""
     more = f" (and {joined(map(quoted, arms[1:]))} after other rounds)" if arms[1:] else ""
-    table = table_with([(log.arms[each.arm], None, each.round) for each in odd])
-    if several:
-        table = f"choose it with {option('demonstration', log.demonstrations[at])} and {table}"
+    alone = log.demonstrations[at] if several else None
+    table = table_with([(log.arms[each.arm], None, each.round) for each in odd], alone)
     text = (
         f"{count}Arm {quoted(arms[0])} is never pulled after round {first.round:,}{where}{more}. Under the rule "
         f"assumed, the log is about 10^{first.nats / math.log(10):.0f} times as probable if the arm was withdrawn "

@@ -58,6 +58,8 @@ class Reading:
     def __init__(self, request: Request, where: slice | int, comparison: Comparison) -> None:
         self.rule, self.method, self.sigma = request.rule, request.method, request.noise.deviation
         self.ordered, self.arms = request.log.ordered, request.log.arms
+        names = request.log.demonstrations
+        self.alone = names[where] if isinstance(where, int) and len(names) > 1 else None  # one of several
         self.lengths: Any = request.lengths[where]
         self.horizon: Any = request.horizons[where]
         self.tallies = request.tallies.at(where)
@@ -165,10 +167,10 @@ class _LateArm(Diagnostic):
         return np.asarray(seen.first > len(seen.arms))
 
     def notice(self, seen: Reading) -> Notice:
-        return late_arm(seen.arms, seen.first, self.marked(seen))
+        return late_arm(seen.arms, seen.first, self.marked(seen), seen.alone)
 
 
-def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
+def late_arm(arms: Sequence[str], first: Counts, late: Counts, alone: str | None) -> Notice:
     """Say which arm is the first of those that appear late, and what to do."""
     at = late[np.argmin(first[late])]
     others = _and_more(late, " after it")
@@ -176,13 +178,15 @@ def late_arm(arms: Sequence[str], first: Counts, late: Counts) -> Notice:
     spans = [(arms[each], int(first[each]), None) for each in late[np.argsort(first[late])]]
     text = (
         f"Arm {quoted(arms[at])} appears only in round {first[at]:,}{others}: if rows are missing, do not trust the "
-        f"estimates. {BEGINNING} If {added} added then, {table_with(spans)}"
+        f"estimates. {BEGINNING} If {added} added then, {table_with(spans, alone)}"
     )
     return Notice("late-arm", text, round=int(first[at]), arm=arms[at])
 
 
-def table_with(spans: Sequence[tuple[str, int | None, int | None]]) -> str:
+def table_with(spans: Sequence[tuple[str, int | None, int | None]], alone: str | None = None) -> str:
     """Say which table to give where arms were there from some first round, or up to some last one.
+
+    A table holds for all demonstrations, so one of several is read `alone`.
 
     Examples
     --------
@@ -190,9 +194,15 @@ def table_with(spans: Sequence[tuple[str, int | None, int | None]]) -> str:
     >>> phrase(table_with([("B", None, 200)]))
     'give availability a table with the lines `arm,first,last` and `B,,200`.'
     """
-    lines = [f"`{arm},{first or ''},{last or ''}`" for arm, first, last in spans[:MOST_LATE]]
+    lines = [f"`{_cell(arm)},{first or ''},{last or ''}`" for arm, first, last in spans[:MOST_LATE]]
     more = " and so on" if len(spans) > MOST_LATE else ""
-    return f"give {option('availability')} a table with the lines {joined(['`arm,first,last`', *lines])}{more}."
+    add = "" if alone is None else f"add {option('demonstration', alone)}, and "
+    return f"{add}give {option('availability')} a table with the lines {joined(['`arm,first,last`', *lines])}{more}."
+
+
+def _cell(label: str) -> str:
+    """Write a label as a cell of CSV."""
+    return '"' + label.replace('"', '""') + '"' if {*label} & {*',"'} else label
 
 
 def left_early(record: Record, demonstration: str, arms: Sequence[str]) -> str:
@@ -201,16 +211,17 @@ def left_early(record: Record, demonstration: str, arms: Sequence[str]) -> str:
     pulls, _, last = (each[which] for each in record.tallied("counts").counted)
     left = [at for at, arm in enumerate(record.arms) if arm in arms and pulls[at] > 0]
     left = [at for at in left if last[at] <= LEFT_AFTER * int(record.lengths[which])]
-    return said_of_left([(record.arms[at], int(last[at])) for at in left])
+    alone = demonstration if len(record.demonstrations) > 1 else None
+    return said_of_left([(record.arms[at], int(last[at])) for at in left], alone)
 
 
-def said_of_left(left: Sequence[tuple[str, int]]) -> str:
+def said_of_left(left: Sequence[tuple[str, int]], alone: str | None = None) -> str:
     """Say of arms, with the rounds of their last pulls, that they may have been withdrawn; begins with a blank."""
     if not left:
         return ""
     names = joined(f"arm {quoted(arm)} is never pulled after round {last:,}" for arm, last in left)
     may = "it may have been" if len(left) == 1 else "they may have been"
-    table = table_with([(arm, None, last) for arm, last in left])
+    table = table_with([(arm, None, last) for arm, last in left], alone)
     return f" {names[0].upper()}{names[1:]}: {may} withdrawn. If so, {table}"
 
 
@@ -389,7 +400,7 @@ class _NotReconsidered(Diagnostic):
             f"After round {seen.last[at]:,} the log never returns to arm {quoted(seen.arms[at])}{_and_more(strange)}, "
             "although by its end the assumed rule would have. Another rule, or other parameters, may have made it; do "
             f"not trust the estimates. If {'the arm was' if strange.size == 1 else 'arms were'} withdrawn, "
-            f"{table_with(spans)}"
+            f"{table_with(spans, seen.alone)}"
         )
         return Notice(self.code, text, round=int(seen.last[at]), arm=seen.arms[at])
 

@@ -53,7 +53,7 @@ def late_arms(request: Request) -> list[Notice]:
         late = np.flatnonzero(firsts > patience)
         if late.size:
             where = log.demonstrations[which] if len(log) > 1 else None
-            found.append(replace(late_arm(log.arms, firsts, late), demonstration=where))
+            found.append(replace(late_arm(log.arms, firsts, late, where), demonstration=where))
     return found
 
 

@@ -356,6 +356,27 @@ def test_a_log_that_shows_it_is_told_of_the_option_and_of_a_table(tmp_path):
     assert f"give availability a table with the lines `arm,first,last` and `0,,{said.round}`" in said.message
 
 
+@pytest.mark.parametrize(("code", "limits"), [("late-arm", (300, None)), ("not-reconsidered", (None, 400))])
+def test_of_several_demonstrations_the_table_is_for_the_one_that_shows_it(tmp_path, code, limits):
+    rule = ub.UCB(alpha=0.25)
+    whole = rule.demonstrate(INSTANCE, 3_000, seed=1)
+    one = rule.demonstrate(INSTANCE, 3_000, seed=3, availability={"0": limits})
+    codes, names = np.stack([log.demonstration(0) for log in (whole, one)]), ["0, new", "1", "2", "3"]
+    log = ub.ActionLog.from_codes(codes, names, demonstrations=["x", "y"])
+    (said,) = (each for each in ub.estimate(log, rule, sigma=0.5, check=False).warnings if each.code == code)
+    assert said.demonstration == "y"
+    assert 'add demonstration="y", and give availability a table' in said.message
+    lines = re.findall("`([^`]*,[^`]*)`", said.message)
+    assert lines[1].startswith('"0, new",')
+    (tmp_path / "arms.csv").write_text("".join(f"{line}\n" for line in lines))
+    given = {"sigma": 0.5, "check": False, "demonstration": "y"}
+    assert code in [each.code for each in ub.estimate(log, rule, **given).warnings]
+    told = ub.estimate(log, rule, availability=tmp_path / "arms.csv", **given)
+    assert code not in [each.code for each in told.warnings]
+    with pytest.raises(ub.LogError, match='arm "0, new" is pulled'):
+        ub.estimate(log, rule, sigma=0.5, check=False, availability=tmp_path / "arms.csv")
+
+
 def test_verdicts_ranks_and_the_sentence_name_the_same_arms():
     """Withdrawn while it was ahead, or before any test decided: such an arm may be the best, and has no rank."""
     for text, table in (("ucb:alpha=0.25", {"1": (None, 1_500)}), ("sae:alpha=0.25,scale=0.5", {"1": (None, 60)})):

@@ -74,7 +74,7 @@ def test_a_log_without_its_beginning_is_warned_of_and_the_remedies_are_named():
     (notice,) = (each for each in answer.warnings if each.code == "late-start")
     for words in ("beginning were missing", "starting_pulls", "number its rounds", "Do not rely"):
         assert words in notice.message
-    assert "does not look as if thompson had made it" in sentence(answer, answer.ranked("1"))
+    assert "does not look like the work of thompson" in sentence(answer, answer.ranked("1"))
     assert "late-start" in [each.code for each in ub.posterior(log, RULE, sigma=0.5, check=True).warnings]
     assert warned(log, RULE, check=False) == []
 

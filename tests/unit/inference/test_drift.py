@@ -251,6 +251,13 @@ def test_an_arm_that_is_not_pulled_any_more_may_have_been_withdrawn_rather_than_
         assert f"{line}with the lines `arm,first,last` and `c,,{last}`." in notice.message
         *_, notice = said_of(check, parse_rule("ucb1"), [found], drifting)[0]
         assert "withdrawn" not in notice.message
+    both = ub.ActionLog.from_codes(np.stack([drifting.demonstration(0), actions]), ARMS)
+    second = replace(misfit, failed=("2",))
+    *_, notice = said_of(second, parse_rule("ucb1"), [found._replace(demonstration="2")], both)[0]
+    assert (
+        f'add demonstration="2", and give availability a table with the lines `arm,first,last` and `c,,{last}`.'
+        in notice.message
+    )
     by_stretch = replace(ub.stretches(drifting, "ucb1", sigma=0.5))
     assert by_stretch.furthest.left_after is None
     assert "withdrawn" not in by_stretch.notices[0].message
