@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from unbandit.errors import Notice, NotIdentifiable
-from unbandit.formatting import capitalise, json_number, number, probability, short_numbers
-from unbandit.tables import Finding, as_written_by, html_table, read_number
+from unbandit.formatting import capitalise, joined, json_number, number, probability, short_numbers
+from unbandit.tables import Finding, as_written_by, html_table, read_number, same_decimals
 
 if TYPE_CHECKING:
     import polars
@@ -37,6 +38,12 @@ class Wording(NamedTuple):
     logarithm: bool = False  # the statistic is the logarithm of what is said
 
 
+def _in_one_row(values: Sequence[float]) -> Iterator[str]:
+    """Write numbers with as many decimals each, or with as many digits if they are too different for that."""
+    size = list(map(abs, values))
+    return map(same_decimals(values) if min(size) > max(size) / 100 else partial(number, digits=3), values)
+
+
 @dataclass(frozen=True)
 class Statistic:
     """One statistic of the record beside the simulated ones."""
@@ -59,14 +66,16 @@ class Statistic:
     def said(self) -> tuple[str, str, str]:
         """Return what it is, the log's value and the usual range, for people."""
         label = self.wording.label if self.wording else self.name
+        values = [self.observed, self.low, self.high]
         if self.wording and self.wording.logarithm:
-            observed, low, high = (number(math.exp(each), 3) for each in (self.observed, self.low, self.high))
+            values = [math.exp(each) for each in values]
+            observed, low, high = _in_one_row(values)
         elif self.observed == round(self.observed):  # a count: the whole numbers within the range
             ends = math.ceil(self.low), math.floor(self.high)
             whole = ends if ends[0] <= ends[1] else (round(self.low), round(self.high))
             observed, low, high = (f"{each:,.0f}" for each in (self.observed, *whole))
         else:
-            observed, low, high = (number(each, 3) for each in (self.observed, self.low, self.high))
+            observed, low, high = _in_one_row(values)
         return label, observed, low if low == high else f"{low} to {high}"
 
     @property
@@ -98,6 +107,9 @@ class Check(Finding):
         What was compared, the furthest from the simulated ones first; of several demonstrations, the worst one's.
     instead
         Rules that make the record about as probable as any does, where the assumed one does not fit.
+    sigma
+        The standard deviation of a reward that makes the record most probable, where none was given and the check
+        could find one.
     """
 
     verdict: FitVerdict
@@ -109,6 +121,7 @@ class Check(Finding):
     checked: int = 0  # demonstrations
     failed: tuple[str, ...] = ()  # the names of those that do not fit
     weighed: bool = False  # whether the log's probability under the rule was compared with that under others
+    sigma: float | None = None
 
     def __repr__(self) -> str:
         made = f", {self.chance}" if self.p_value is not None else ""
@@ -148,7 +161,7 @@ class Check(Finding):
         return {
             "verdict": self.verdict, "p_value": self.p_value, "simulations": self.simulations,
             "reason": self.reason, "statistics": listed, "instead": list(self.instead), "checked": self.checked,
-            "failed": list(self.failed), "weighed": self.weighed,
+            "failed": list(self.failed), "weighed": self.weighed, "sigma": self.sigma,
         }  # fmt: skip
 
     @classmethod
@@ -283,3 +296,17 @@ def short_name(name: str) -> str:
     """Write what would fit with short numbers in the rule, and the condition as it is."""
     rule, condition, rest = name.partition(IF)
     return short_numbers(rule) + condition + rest
+
+
+def with_sigma(warnings: Sequence[Notice], found: Iterable[tuple[str, Check]]) -> list[Notice]:
+    """Say beside a warning that sigma is assumed which one makes the log most probable, by the rules that fit."""
+    known: dict[str, list[str]] = {}
+    for name, check in found:
+        if check.verdict == "fits" and check.sigma is not None:
+            known.setdefault(f"{check.sigma:.2g}", []).append(name)
+    if not known:
+        return list(warnings)
+    first, *others = (f"{sigma} under {joined(names)}" for sigma, names in known.items())
+    more = f" ({'; '.join(others)})" if others else ""
+    text = f"If you do not know it, try what makes the log most probable: {first}{more}."
+    return [replace(each, text=f"{each.text} {text}") if each.code == "sigma-assumed" else each for each in warnings]

@@ -151,7 +151,20 @@ def interval(low: float | None, high: float | None, write: Callable[[float], str
 
 def counted(count: int, thing: str, things: str | None = None) -> str:
     """Write how many there are of a thing."""
-    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+    return f"{count:,} {thing if count == 1 else things or plural(thing)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of what a user may call a person, an animal or a run.
+
+    >>> [plural(noun) for noun in ("subject", "person", "mouse", "city", "class")]
+    ['subjects', 'people', 'mice', 'cities', 'classes']
+    """
+    if noun in (others := {"person": "people", "child": "children", "mouse": "mice", "series": "series"}):
+        return others[noun]
+    if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
 def size(count: int) -> str:

@@ -17,7 +17,8 @@ from unbandit import checks
 from unbandit.errors import Audience, ParameterError, python_option
 from unbandit.errors import Notice as Notice
 from unbandit.fit import UNCHECKED, Check, FittedNumber
-from unbandit.formatting import Unit, number, short_numbers
+from unbandit.formatting import Unit, counted, number, plural, short_numbers
+from unbandit.log.columns import Demonstrations, column_of, noun_of
 from unbandit.log.labels import MOST_IN_TUPLE, LazySequence
 from unbandit.tables import Finding, as_written_by, read_json, read_notices
 
@@ -221,6 +222,11 @@ class Estimate(Finding):
     fitted: tuple[FittedNumber, ...] = ()
     unit: Unit | None = None
 
+    @property
+    def noun(self) -> str:
+        """Return what a demonstration is called, by the column of their names: "subject", say."""
+        return noun_of(self.demonstrations)
+
     def in_unit(self, unit: str | tuple[str, float]) -> Estimate:
         """Return the same answer in another unit: gaps, means and sigma multiplied, and a note that says so.
 
@@ -289,7 +295,7 @@ class Estimate(Finding):
             yield ArmEstimate(arm=arm, pulls=count, verdict=VERDICTS[verdict], demonstration=demonstration, **named)
 
     def __repr__(self) -> str:
-        many = "" if len(self.demonstrations) == 1 else f", {len(self.demonstrations):,} demonstrations"
+        many = "" if len(self.demonstrations) == 1 else f", {counted(len(self.demonstrations), self.noun)}"
         best, quantity = listed_names(self.best), shown_quantity(self)
         known = getattr(self.columns, quantity)[self.columns.verdict == ESTIMATED]
         ends = sorted({f"{end:.3g}" for end in (known.min(), known.max())}, key=float) if known.size else []
@@ -428,7 +434,7 @@ class Estimate(Finding):
         lines = [f"{self.rule} | {self.method} | {self.level:.0%} intervals"]
         lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in listed for row in self.ranked(name)]
         if len(listed) < several:
-            lines.append(f"  ... and {several - len(listed):,} more demonstrations: see to_frame()")
+            lines.append(f"  ... and {several - len(listed):,} more {plural(self.noun)}: see to_frame()")
         for label, other in self.alternatives.items():
             lines.append(f"{label}:")
             lines += [f"  {row.arm}: {row.verdict}{_numbers(row)}" for name in listed for row in other.ranked(name)]
@@ -540,6 +546,7 @@ def _head(answer: Estimate, audience: Audience) -> dict[str, Any]:
             "notes": [notice.to_dict(audience) for notice in answer.notes],
         }
         | ({"best_by_demonstration": [list(names) for names in answer.best_by_demonstration]} if _open(answer) else {})
+        | ({"demonstration_column": column} if (column := column_of(answer.demonstrations)) else {})
         | ({"apart": apart} if apart else {})
         | ({"fitted": fitted} if fitted else {})
         | ({} if answer.unit is None else {"unit": answer.unit._asdict()})
@@ -557,13 +564,13 @@ def _read_answer(said: Mapping[str, Any]) -> Estimate:
     rows, several = said["arms"], said["demonstrations"]
     arms = tuple(row["arm"] for row in rows[: len(rows) // several])
     columns = Columns.read(rows, (several, len(arms)))
-    names = tuple(row["demonstration"] for row in rows[:: len(arms)]) if several > 1 else ("1",)
+    names = [row["demonstration"] for row in rows[:: len(arms)]] if several > 1 else ["1"]
     best = marked(columns.verdict == BEST, arms) if several > 1 else (tuple(said["best"]),)
     if "best_by_demonstration" in said:
         best = tuple(map(tuple, said["best_by_demonstration"]))
     horizon = said["horizon"]
     return Estimate(
-        said["rule"], said["method"], arms, names, columns,
+        said["rule"], said["method"], arms, Demonstrations.of(names, said.get("demonstration_column")), columns,
         tuple(horizon) if isinstance(horizon, list) else (horizon,) * several, said["level"], said["sigma"],
         read_notices(said["warnings"]), read_notices(said["notes"]), said["seed"], best,
         (tuple(said["apart"]),) * several if "apart" in said else (),

@@ -64,6 +64,16 @@ def test_json_is_that_of_python(unbandit, log):
     found = ub.check(log, "ucb1,sae", sigma=0.5).to_dict()
     assert [row["verdict"] for row in said["rules"]] == [row["verdict"] for row in found["rules"]]
     assert said["rules"][0]["estimate"]["check"]["verdict"] == "fits"
+    assert said["answer"] == "1 of 2 rules fits this log"
+    assert [each["code"] for each in said["notes"]] == [each.code for each in ub.ActionLog.read("log.csv").reading]
+
+
+def test_several_rules_that_fit_lead_to_identify_and_sigma_is_suggested(unbandit, log):
+    done = unbandit("check", "log.csv", "--candidates", "ucb1,ucb1:exploration=2.1,sae:alpha=0.25")
+    assert "run: unbandit identify log.csv --candidates ucb1,ucb1:exploration=2.1" in " ".join(done.out.split())
+    assert "(0.5 under ucb1:exploration=2.1)." in done.err
+    alone = unbandit("estimate", "log.csv", "--rule", "ucb1")
+    assert "try what makes the log most probable: 0.5 under ucb1." in alone.err
 
 
 def test_rules_that_are_left_out_are_named(unbandit, log, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -152,19 +153,21 @@ def test_notes_on_the_reading_are_among_the_answers(unbandit):
     assert 'note: Columns were recognised by name: "choice" as arm.' in done.err
 
 
-def test_every_subject_has_its_values_and_a_shared_reason_is_said_once(unbandit, tmp_path):
+def test_every_subject_has_its_values_and_a_shared_reason_is_said_once(unbandit, tmp_path, monkeypatch):
     made = ub.LearningSoftmax(rate=0.3, temperature=0.3).demonstrate(
-        ub.Instance([1.0, 0.4], 0.5, arms="AB"), 40, runs=2, seed=3
+        ub.Instance([1.0, 0.4], 0.5, arms="AB"), 40, runs=3, seed=3
     )
-    made.write(tmp_path / "two.csv")
-    names = ub.ActionLog.read(tmp_path / "two.csv").demonstrations
+    made.to_frame().rename({"demonstration": "subject"}).write_csv(tmp_path / "two.csv")
+    monkeypatch.setattr("unbandit.cli.output.MOST_LINES", 4)
+    names = made.demonstrations
     rules = "learning-softmax:rate=0.3,temperature=0.3,uniform,ucb1,moss,sae:alpha=0"
     asked = ("identify", "two.csv", "--sigma", "0.5", "--particles", "50", "--candidates", rules)
     done = unbandit(*asked)
     assert done.code == 0, done.err
-    for name in names:
-        assert f"What the arms were worth in demonstration {name} under learning-softmax" in done.out
-    assert "Ask for those of one" not in done.err
+    table = done.out[done.out.index("What the arms were worth") :]
+    assert [len(re.findall(rf"^ {name}  ", table, re.MULTILINE)) for name in names] == [1, 1, 0]
+    assert "... and 1 more subject: --json has the values of all" in table
+    assert "Each subject has its own values." in done.err
     assert done.out.count("the rule pulls every arm once first") == 1
     assert "ucb1, moss, sae:alpha=0: round" in " ".join(done.out.split())
     said = json.loads(unbandit(*asked, "--json").out)
@@ -205,7 +208,9 @@ def test_more_notes_of_a_kind_are_counted_and_probabilities_are_written_one_way(
     assert "note: a.\n1 similar note is not shown (use --verbose).\n" in said
     assert "warning: c.\n2 similar warnings are not shown (use --verbose).\n" in said
     sure = SimpleNamespace(arms=("A", "B"), probability_best=np.array([1.0, 0.0]))
-    assert best_notice(sure).text == '"A" is the best arm with probability above 0.999.'
+    assert best_notice(sure, 0.95).text == '"A" is the best arm with probability above 0.999.'
+    open_still = SimpleNamespace(arms=("A", "B"), probability_best=np.array([0.9, 0.1]))
+    assert best_notice(open_still, 0.95).text.endswith("Its own gap is above 0 because another arm may be better.")
 
 
 def test_arms_that_come_and_go(unbandit, refused, tmp_path):

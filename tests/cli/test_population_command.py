@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import numpy as np
 import polars as pl
@@ -44,6 +45,13 @@ def test_tables_of_the_population_and_of_participants(asked, tmp_path):
     assert "rate" in done.out
     assert "3 participants, 120 choices" in done.out
     assert "the spread of the population rests on its prior" in done.err
+
+
+def test_warnings_stand_above_the_tables(asked, monkeypatch):
+    monkeypatch.setattr("unbandit.cli.inference._print_population", lambda _: print("TABLES", file=sys.stderr))
+    done = asked()
+    assert done.err.index("warning:") < done.err.index("TABLES") < done.err.index("note:")
+    assert "warning:" not in done.err[done.err.index("TABLES") :]
 
 
 def test_values_that_all_share(asked, unbandit, tmp_path):
@@ -151,4 +159,4 @@ def test_the_arms_are_listed_with_the_best_first(asked):
     rows = [line for line in lines[head + 1 : head + 4] if len(line) == 7]
     assert [row[0] for row in rows] == ["1", "2"]  # the first was worth 1, the second 0
     assert float(rows[0][2]) > 0.9 > 0.1 > float(rows[1][2])
-    assert float(rows[0][3]) > 0.5 > float(rows[1][3])
+    assert float(rows[0][3]) > 0.5 > float(rows[1][3].replace("−", "-"))

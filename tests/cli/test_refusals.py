@@ -60,6 +60,8 @@ def lines(*rows):
         (["--rule", "ucb", "--horizon", "0"], "horizon: expected a whole number"),
         (["--rule", "ucb", "--horizon", "many"], '--horizon: expected a whole number; got "many".'),
         (["--rule", "ucb", "--horizon", "10,000"], 'got "10,000". Write 10000, without separators.'),
+        (["--rule", "ucb", "--sigma", "0,5"], '--sigma: expected a number; got "0,5". Write 0.5, with a point.'),
+        (["--rule", "ucb", "--sigma", "half"], '--sigma: expected a number; got "half".'),
         (["--rule", "ucb", "--horizon", "1" + "0" * 400], "horizon: expected a whole number"),
         (["--rule", "ucb", "--method", "naive", "--constant", "-1"], "constant: expected a positive number"),
         (["--rule", "ucb", "-o", "answer.xlsx"], 'got "answer.xlsx"'),

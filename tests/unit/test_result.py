@@ -8,7 +8,8 @@ import warnings
 import pytest
 from shell import ROW, TOP
 
-from unbandit import SAE, UCB, ActionLog, AssumptionWarning, estimate
+from unbandit import SAE, UCB, ActionLog, AssumptionWarning, Estimate, estimate
+from unbandit.cli.output import estimate_table
 
 NOTICE = ["code", "message", "round", "arm", "demonstration"]
 
@@ -183,3 +184,18 @@ def test_unresolved_arms_are_all_best_in_json():
     read = answered(ActionLog.from_actions(list("ABAB")), SAE()).to_dict()
     assert read["best"] == ["A", "B"]
     assert [row["verdict"] for row in read["arms"]] == ["bounded", "bounded"]
+
+
+def test_demonstrations_are_called_as_the_log_calls_them():
+    rows = "".join(f"{who},{arm}\n" for who in ("ana", "17") for arm in "AB" + "AAAB" * 20 + "A" * 118)
+    answer = estimate(ActionLog.from_bytes(f"subject,arm\n{rows}".encode()), "ucb:alpha=0.25", sigma=1.0)
+    assert repr(answer).startswith("<Estimate: 2 arms, 2 subjects, ")
+    again = Estimate.from_json(answer.to_json())
+    assert (again.noun, again.demonstrations, again.to_json()) == ("subject", ("ana", "17"), answer.to_json())
+
+
+def test_numbers_of_a_column_have_as_many_decimals():
+    log = ActionLog.from_actions("ABC" + "AAAB" * 20 + "AC" * 3 + "A" * 118)
+    table = estimate_table(estimate(log, "ucb:alpha=0.25", sigma=1.0), "1")
+    gaps = list(table.columns[[column.header for column in table.columns].index("gap")].cells)
+    assert len({len(str(gap).partition(".")[2]) for gap in gaps}) == 1

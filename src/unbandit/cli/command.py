@@ -163,15 +163,15 @@ class GroupedCommand(TyperCommand):
                 text = f"expected only once; got it {len(places)} times."
                 remedy = "Give everything in one option, separated by commas." if parameter.name == "columns" else None
                 raise errors.ParameterError(text, parameter=parameter.name, count=len(places), remedy=remedy)
-            whole = _type_name(parameter) == "int"
-            for at in places if whole or str(parameter.metavar).startswith("N|") else ():
+            whole, number = (_type_name(parameter) == kind for kind in ("int", "float"))
+            for at in places if whole or number or str(parameter.metavar).startswith("N|") else ():
                 name, equals, value = args[at].partition("=")
                 if equals:
                     args[at] = f"{name}={_in_full(value)}"
                 elif at + 1 < len(args):
                     args[at + 1] = value = _in_full(args[at + 1])
-                if whole and value and not value.startswith("--"):
-                    _check_whole(str(parameter.name), _in_full(value))
+                if (whole or number) and value and not value.startswith("--"):
+                    (_check_whole if whole else _check_number)(str(parameter.name), _in_full(value))
         told = list(args)  # which parsing uses up
         try:
             rest = super().parse_args(ctx, args)
@@ -351,6 +351,17 @@ def _check_whole(name: str, text: str) -> None:
     remedy = f"Write {digits}, without separators." if digits.isdecimal() and re.search(r"[,' ]", text) else None
     raise errors.ParameterError(
         f'expected a whole number; got "{printable(text)}".', parameter=name, value=text, remedy=remedy
+    )
+
+
+def _check_number(name: str, text: str) -> None:
+    """Refuse what is no number in words that say what was given."""
+    with suppress(ValueError):
+        float(text)
+        return
+    remedy = f"Write {text.replace(',', '.')}, with a point." if re.fullmatch(r"[+-]?\d*,\d+", text) else None
+    raise errors.ParameterError(
+        f'expected a number; got "{printable(text)}".', parameter=name, value=text, remedy=remedy
     )
 
 

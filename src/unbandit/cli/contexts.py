@@ -67,7 +67,7 @@ def estimate(given: Mapping[str, Any]) -> None:
         notices = printer.print_misfit(answer.notices)
         if output is None:
             _print(answer)
-        printer.print_notices(*warnings_and_notes(log, notices))
+        printer.print_notices(*warnings_and_notes(log, notices), answer.noun)
     printer.insist(answer.check, given["strict"])
 
 
@@ -94,7 +94,7 @@ def report(given: Mapping[str, Any]) -> None:
     out = printer.console()
     notices = printer.print_misfit(answer.notices)
     out.print(written.sentence)
-    printer.print_notices(*warnings_and_notes(log, notices))
+    printer.print_notices(*warnings_and_notes(log, notices), answer.noun)
     out.print("Written: " + ", ".join([output] + ([] if pdf is None else [pdf])))
     printer.insist(answer.check, given["strict"])
 
@@ -161,7 +161,7 @@ def _print(answer: ContextEstimate) -> None:
 
     out, found = printer.console(), answer.posterior
     rounds = sum(each.rounds for each in answer.posteriors.values())
-    learners = f", {len(answer.posteriors):,} demonstrations, each a separate learner" if answer.several else ""
+    learners = f", {counted(len(answer.posteriors), answer.noun)}, each a separate learner" if answer.several else ""
     out.print(
         f"{short_numbers(found.rule)}, {counted(rounds, 'round')}{learners}, {found.level * 100:g}% intervals",
         style="bold",
@@ -169,10 +169,10 @@ def _print(answer: ContextEstimate) -> None:
     shown = list(answer.posteriors.items())[: printer.MOST_TABLES]
     for name, each in shown:
         if answer.several:
-            out.print(printable(f"demonstration {name}"), style="bold")
+            out.print(printable(f"{answer.noun} {name}"), style="bold")
         _print_learner(out, each, answer.offers[name], answer.best[name])
     if (left := len(answer.posteriors) - len(shown)) > 0:
-        out.print(f"... and {left:,} more demonstrations; see all of them with -o FILE or --json.")
+        out.print(f"... and {counted(left, f'more {answer.noun}')}; see all of them with -o FILE or --json.")
     if answer.predictions is not None:
         frame = answer.predictions
         texts = {"arm", "demonstration"}

@@ -157,7 +157,7 @@ def estimate(
         printer.print_sensitivity(answer, others)
     if found is not None:
         printer.print_stretches(found)
-    printer.print_notices(warnings, answer.notes)
+    printer.print_notices(warnings, answer.notes, answer.noun)
     printer.insist(answer.check, strict, answer.warnings)
 
 
@@ -247,9 +247,8 @@ class _Printer:
             return
         rounds = f"{self._streaming.log.lengths.sum():,} rounds"
         printer.print_estimate(answer, f"{short_numbers(answer.rule)}, method {answer.method}, after {rounds}")
-        printer.print_notices(
-            *([each for each in notices if self._is_new(each.text)] for notices in (answer.warnings, answer.notes))
-        )
+        new = [[each for each in said if self._is_new(each.text)] for said in (answer.warnings, answer.notes)]
+        printer.print_notices(new[0], new[1], answer.noun)
 
     def _is_new(self, message: str) -> bool:
         known = message in self._printed

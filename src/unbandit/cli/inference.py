@@ -1,6 +1,6 @@
 """Commands that filter a log: `unbandit posterior`, `unbandit identify` and `unbandit population`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -14,8 +14,8 @@ from unbandit.cli import output as printer
 from unbandit.cli.command import identify_line
 from unbandit.cli.output import NUMBER, RULE, TEXT, WORD
 from unbandit.errors import MISREAD, ParameterError, option, phrase, shell_option
-from unbandit.formatting import by_reason, counted, short_numbers, shown, times
-from unbandit.tables import same_decimals
+from unbandit.formatting import by_reason, counted, listed, short_numbers, shown, times
+from unbandit.tables import aligned, same_decimals
 
 WIDEST_REASON = 50  # why a rule does not fit, in its line of a table
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from unbandit.identification import Identification
     from unbandit.identification.evidence import Contender
     from unbandit.inference import Posterior
+    from unbandit.progress import StageLine
 
 
 def posterior(
@@ -136,16 +137,7 @@ def _read_pair(text: str | None) -> list[tuple[str, str]]:
 
 
 def _posterior_table(found: "Posterior", level: float) -> "Table":
-    numbers = printer.columns(NUMBER, "pulls", "P(best)", "mean")
-    rows = (
-        (
-            row["arm"], f"{row['pulls']:,}", f"{row['probability_best']:.3f}", f"{row['mean']:.4g}",
-            formatting.interval(row["mean_low"], row["mean_high"], "{:.4g}".format), f"{row['gap']:.4g}",
-            formatting.interval(row["gap_low"], row["gap_high"], "{:.4g}".format),
-        )
-        for row in found.to_frame(level).iter_rows(named=True)
-    )  # fmt: skip
-    return printer.new_table([("arm", TEXT), *numbers, ("interval", WORD), ("gap", NUMBER), ("interval", WORD)], rows)
+    return _value_table({"": found.to_frame(level)}, levels=("mean", "gap"))
 
 
 def check(
@@ -202,7 +194,8 @@ def check(
                 progress=status.update,
             )  # fmt: skip
 
-    if not printer.deliver(found, output, as_json, as_dict=lambda: found.to_dict(shell_option)):
+    notes = [each.to_dict(shell_option) for each in record.reading]
+    if not printer.deliver(found, output, as_json, as_dict=lambda: found.to_dict(shell_option) | {"notes": notes}):
         return
     out = printer.console()
     verdict = found.answer()
@@ -230,6 +223,13 @@ def check(
         out.print(
             f"Not tried, because they choose at random or reveal no values: {', '.join(found.not_tried)}. "
             f"To compare these too, run: {identify_line(log, known)}",
+            soft_wrap=True,
+        )
+    if features is None and 1 < len(found.fitting) < len(found.rows):
+        known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration, "availability": availability}
+        names = ",".join(row.name for row in found.fitting)
+        out.print(
+            f"Several rules fit. To see how probable each is, run: {identify_line(log, known)} --candidates {names}",
             soft_wrap=True,
         )
     if any(each.code == "perhaps-people" for each in found.warnings):
@@ -286,7 +286,9 @@ def identify(
                 particles=particles, seed=seed, threads=threads, demonstration=demonstration,
                 availability=availability, progress=status.update,
             )  # fmt: skip
-            tables = _value_tables(answer, level, needed=as_json or output is None or output.endswith(".json"))
+            in_json = as_json or (output is not None and output.lower().endswith(".json"))
+            most = None if in_json else 0 if output else max(printer.MOST_LINES // len(answer.question.log.arms), 1)
+            tables = _value_tables(answer, level, most, status)
             shown_all = len(tables) == len(answer.question.log)
             notes = [each for each in answer.notes if not shown_all or each.code != "values-by-demonstration"]
             answer = replace(answer, notes=(*record.reading, *notes))
@@ -302,20 +304,25 @@ def identify(
     if values:
         typer.echo("note: --values is no longer needed: values are always shown.", err=True)
     _print_answer(out, answer, level, tables)
-    printer.print_notices(answer.warnings, answer.notes)
+    printer.print_notices(answer.warnings, answer.notes, answer.question.log.noun)
     if answer.verdict == "none fits" and log != "-":
         known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration, "availability": availability}
         typer.echo(f"Next: {identify_line(log, known, 'check')}", err=True)
     printer.insist(answer.check, answer.verdict == "none fits")
 
 
-def _value_tables(answer: "Identification", level: float, *, needed: bool) -> "dict[str, polars.DataFrame | None]":
-    """Return the arms' values in the first demonstrations of several, by name; empty where there are none."""
-    names = answer.question.log.demonstrations
-    if len(names) == 1 or not needed or answer.verdict == "none fits":
+def _value_tables(
+    answer: "Identification", level: float, most: int | None, status: "StageLine"
+) -> "dict[str, polars.DataFrame | None]":
+    """Return the arms' values in each of several demonstrations, or in the first, by name; empty if there are none."""
+    log = answer.question.log
+    tables: dict[str, polars.DataFrame | None] = {}
+    if len(log) == 1 or answer.verdict == "none fits":
         return {}
-    first = names[: printer.MOST_TABLES]
-    return {name: answer.value_table(level, demonstration=which) for which, name in enumerate(first)}
+    for which, name in enumerate(log.demonstrations[:most]):
+        status.update(f"Values of {log.noun} {which + 1:,} of {len(log):,}")
+        tables[name] = answer.value_table(level, demonstration=which)
+    return tables
 
 
 def _print_answer(
@@ -355,39 +362,53 @@ def _print_answer(
         assert answer.values is not None
         rule = short_numbers(answer.values.rule)
         out.print(f"\nWhat the arms were worth under {rule}, {level * 100:g}% intervals", style="bold")
-        out.print(_value_table(table))
-    for name, values in tables.items():
-        if values is not None:
-            where = f"demonstration {shown(name)} under {short_numbers(' or '.join(answer.averaged))}"
-            out.print(f"\nWhat the arms were worth in {where}, {level * 100:g}% intervals", style="bold")
-            out.print(_value_table(values))
-    if tables and len(asked.log) > len(tables):
-        left = len(asked.log) - len(tables)
-        out.print(f"... and {left:,} more demonstrations; ask for one with --demonstration NAME.")
+        out.print(_value_table({"": table}))
+    known, noun = {name: values for name, values in tables.items() if values is not None}, asked.log.noun
+    if known:
+        rule = short_numbers(" or ".join(answer.averaged))
+        out.print(f"\nWhat the arms were worth under {rule}, {level * 100:g}% intervals", style="bold")
+        out.print(_value_table(known, noun))
+    if silent := [name for name in tables if name not in known]:
+        out.print(f"Without values, because the log says next to nothing about them: {listed(silent)}.")
+    if tables and (left := len(asked.log) - len(tables)):
+        out.print(
+            f"... and {counted(left, f'more {noun}')}: --json has the values of all, --demonstration NAME has those of "
+            "one.",
+            soft_wrap=True,
+        )
     if answer.surprises:
         several = len(asked.log) > 1
         rounds = (
-            f"{row.round:,} (arm {shown(row.arm)}{f', demonstration {shown(row.demonstration)}' if several else ''}, "
+            f"{row.round:,} (arm {shown(row.arm)}{f', {noun} {shown(row.demonstration)}' if several else ''}, "
             f"{_odds(row.log_probability)})"
             for row in answer.surprises
         )
         out.print(f"Most surprising rounds under {answer.leading.name}: {', '.join(rounds)}.")
 
 
-def _value_table(table: "polars.DataFrame") -> "Table":
-    levels = [name for name in ("gap", "mean") if name in table.columns]
-    headings = [("arm", TEXT), ("pulls", NUMBER), ("P(best)", NUMBER)]
+def _value_table(
+    tables: "Mapping[str, polars.DataFrame]", noun: str = "", levels: Sequence[str] = ("gap", "mean")
+) -> "Table":
+    """Return the arms' values, best first; of several demonstrations one below the other, each named once."""
+    first = next(iter(tables.values()))
+    levels = [name for name in levels if name in first.columns]
+    headings = [(noun, TEXT)] if noun else []
+    headings += [("arm", TEXT), ("pulls", NUMBER), ("P(best)", NUMBER)]
     for name in levels:
         headings += [(name, NUMBER), ("interval", WORD)]
     columns = {name: (name, f"{name}_low", f"{name}_high") for name in levels}
-    write = {name: same_decimals([each for part in parts for each in table[part]]) for name, parts in columns.items()}
+    write = {
+        name: same_decimals([each for table in tables.values() for part in parts for each in table[part]])
+        for name, parts in columns.items()
+    }
     rows = []
-    for row in table.to_dicts():
+    for at, row, name in ((at, row, name) for name, table in tables.items() for at, row in enumerate(table.to_dicts())):
+        named = [name if at == 0 else ""] if noun else []
         numbers = []
-        for name, parts in columns.items():
-            value, low, high = (write[name](row[part]) for part in parts)
+        for level, parts in columns.items():
+            value, low, high = (write[level](row[part]) for part in parts)
             numbers += [value, "" if low == high else f"{low} to {high}"]
-        rows.append((row["arm"], f"{row['pulls']:,}", f"{row['probability_best']:.3f}", *numbers))
+        rows.append((*named, row["arm"], f"{row['pulls']:,}", f"{row['probability_best']:.3f}", *numbers))
     return printer.new_table(headings, rows)
 
 
@@ -465,9 +486,9 @@ def population(
             found = replace(found, notes=(*record.reading, *found.notes))
 
     if printer.deliver(found, output, as_json, as_dict=lambda: found.to_dict(shell_option)):
-        warnings = printer.print_misfit(found.warnings)
+        printer.print_notices(found.warnings)
         _print_population(found)
-        printer.print_notices(warnings, found.notes)
+        printer.print_notices([], found.notes)
     printer.insist(found.check, strict, found.warnings)
 
 
@@ -476,11 +497,12 @@ def _arm_table(found: "Population") -> "Table":
     ends = ("mean_low", "mean_high") if found.shared else ("mean_lowest", "mean_highest")
     reach = f"{found.level * 100:g}% interval" if found.shared else "lowest to highest"
     headings = [("arm", TEXT), ("pulls", NUMBER), ("P(best)", NUMBER), ("mean", NUMBER), (reach, WORD)]
-    rows = []
-    for row in found.arm_summary.head(printer.MOST_LINES).to_dicts():
+    rows, arms = [], found.arm_summary.head(printer.MOST_LINES).to_dicts()
+    write = same_decimals(row[name] for row in arms for name in ("mean", *ends))
+    for row in arms:
         cells = ["-", "-", "-"]
         if row["mean"] is not None:
-            cells[1:] = [f"{row['mean']:.3g}", f"{row[ends[0]]:.3g} to {row[ends[1]]:.3g}"]
+            cells[1:] = [write(row["mean"]), f"{write(row[ends[0]])} to {write(row[ends[1]])}"]
         if row["probability_best"] is not None:
             cells[0] = f"{row['probability_best']:.2f}"
         rows.append((row["arm"], f"{row['pulls']:,}", *cells))
@@ -495,13 +517,10 @@ def _print_population(found: "Population") -> None:
     out.print(f"{short_numbers(found.rule)}, {people}, {counted(int(found.rounds.sum()), 'choice')}", style="bold")
     headings = [("typical participant", TEXT), ("value", NUMBER), (ends, WORD), ("two thirds of them", WORD)]
     headings += [("shrinkage", NUMBER)]
-    rows = [
-        (
-            each.parameter, f"{each.value:.3g}", f"{each.low:.3g} to {each.high:.3g}", each.said_of_two_thirds,
-            f"{each.shrinkage:.0%}",
-        )
-        for each in found.population
-    ]  # fmt: skip
+    rows = []
+    for one in found.population:
+        value, low, high = aligned((one.value, one.low, one.high))
+        rows.append((one.parameter, value, f"{low} to {high}", one.said_of_two_thirds, f"{one.shrinkage:.0%}"))
     out.print(printer.new_table(headings, rows))
     out.print(
         "The last range contains two thirds of the participants: those within one spread of the typical one.",
@@ -526,12 +545,13 @@ def _print_population(found: "Population") -> None:
         headings += [(each.name, NUMBER), (ends, WORD), ("alone", NUMBER)]
     pooled = [found.intervals(at) for at in range(len(found.parameters))]
     alone = [found.intervals(at, alone=True)[1] for at in range(len(found.parameters))]
-    lines = []
-    for person, name in enumerate(found.participants[: printer.MOST_LINES]):
+    lines, shown = [], slice(printer.MOST_LINES)
+    write = [same_decimals([*values[1, shown], *single[shown]]) for values, single in zip(pooled, alone, strict=True)]
+    for person, name in enumerate(found.participants[shown]):
         cells = [name, f"{found.rounds[person]:,}"]
         for at in range(len(found.parameters)):
             low, value, high = pooled[at][:, person]
-            cells += [f"{value:.3g}", f"{low:.3g} to {high:.3g}", f"{alone[at][person]:.3g}"]
+            cells += [write[at](value), f"{write[at](low)} to {write[at](high)}", write[at](alone[at][person])]
         lines.append(cells)
     out.print(printer.new_table(headings, lines))
     printer.say_left_out(out, len(found.participants), "participants")

@@ -271,11 +271,13 @@ def estimate_table(
 
     from unbandit.formatting import interval
     from unbandit.reporting.truth import holds_truth
+    from unbandit.tables import same_decimals
 
-    def number(value: float | None) -> str:
-        if value is None:
-            return "-"
-        return f"{value * unit:.4g}" if digits is None else f"{value * unit:,.{digits}f}"
+    def column(values: Iterable[float | None]) -> Callable[[float | None], str]:
+        write = same_decimals(None if each is None else each * unit for each in values)
+        if digits is not None:
+            return lambda value: "-" if value is None else f"{value * unit:,.{digits}f}"
+        return lambda value: "-" if value is None else write(value * unit)
 
     which, numbers = list(estimate.demonstrations).index(demonstration), ("gap", "gap_low", "mean", "ratio")
     rows = estimate.ranked(demonstration, MOST_ARMS)
@@ -290,12 +292,14 @@ def estimate_table(
     headings += [("truth", NUMBER), ("held", WORD)] if truth is not None else []
     lines = []
     apart = set(estimate.apart(demonstration))
+    gap = column(each for row in rows for each in (row.gap, row.gap_low, row.gap_high))
+    mean = column(each for row in rows for each in (row.mean, row.mean_low, row.mean_high))
     for rank, row in enumerate(rows, 1):
         cells = ["-" if row.arm in apart else str(rank), row.arm, row.verdict, f"{row.pulls:,}"]
-        cells += [number(row.gap), interval(row.gap_low, row.gap_high, number)] if gaps else []
-        cells += [number(row.mean), interval(row.mean_low, row.mean_high, number)] if has["mean"] else []
+        cells += [gap(row.gap), interval(row.gap_low, row.gap_high, gap)] if gaps else []
+        cells += [mean(row.mean), interval(row.mean_low, row.mean_high, mean)] if has["mean"] else []
         cells += ["-" if row.ratio is None else f"{row.ratio:.4g}"] if has["ratio"] else []
-        cells += [number(truth[row.arm]), HELD[holds_truth(row, "mean", truth)]] if truth is not None else []
+        cells += [mean(truth[row.arm]), HELD[holds_truth(row, "mean", truth)]] if truth is not None else []
         lines.append(cells)
     return new_table(headings, lines)
 
@@ -304,7 +308,7 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     """Print the table of every demonstration, or of the first few of many."""
     import numpy as np
 
-    from unbandit.formatting import short_numbers
+    from unbandit.formatting import counted, short_numbers
 
     out = console()
     intervals = any(np.isfinite(ends).any() for ends in (estimate.columns.gap_low, estimate.columns.gap_high))
@@ -316,12 +320,12 @@ def print_estimate(estimate: Estimate, title: str | None = None) -> None:
     several, shown = len(estimate.demonstrations) > 1, estimate.demonstrations[:MOST_TABLES]
     for demonstration in shown:
         if several:
-            out.print(printable(f"demonstration {demonstration}"))
+            out.print(printable(f"{estimate.noun} {demonstration}"))
         out.print(estimate_table(estimate, demonstration, narrow=out.width < NARROW_WIDTH))
         say_left_out(out, len(estimate.arms), "arms", MOST_ARMS)
     if len(shown) < len(estimate.demonstrations):
         left = len(estimate.demonstrations) - len(shown)
-        out.print(f"... and {left:,} more demonstrations; see all of them with -o FILE or --json.")
+        out.print(f"... and {counted(left, f'more {estimate.noun}')}; see all of them with -o FILE or --json.")
     for label, other in estimate.alternatives.items():
         print_estimate(other, label)
 
@@ -370,8 +374,13 @@ def print_misfit(warnings: Sequence[Notice]) -> list[Notice]:
     return [each for each in warnings if each.code != MISFIT]
 
 
-def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> None:
-    """Print warnings and notes on the error stream, so that a piped table stays a table; each kind once."""
+def print_notices(
+    warnings: Sequence[Notice], notes: Sequence[Notice] = (), noun: str = "demonstration"
+) -> None:  # fmt: skip
+    """Print warnings and notes on the error stream, so that a piped table stays a table; each kind once.
+
+    `noun` is what the log calls a demonstration.
+    """
     from unbandit.formatting import counted
 
     out, loudness = console(error=True), verbosity()
@@ -387,7 +396,7 @@ def print_notices(warnings: Sequence[Notice], notes: Sequence[Notice] = ()) -> N
         for group in groups.values():
             shown = group if loudness > 0 else group[:1]
             for each in shown:
-                where = f" (demonstration {each.demonstration})" if each.demonstration else ""
+                where = f" ({noun} {each.demonstration})" if each.demonstration else ""
                 out.print(f"{kind}{printable(where)}: {phrase(each.text, shell_option)}", soft_wrap=True)
             if left := len(group) - len(shown):
                 are = "is" if left == 1 else "are"

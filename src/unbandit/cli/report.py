@@ -146,7 +146,8 @@ def report(
     warnings = printer.print_misfit(written.answer.warnings)
     out.print(written.sentence)
     reading = {notice.code for notice in getattr(log, "rows", log).reading} | HOW_A_LOG_WAS_READ
-    printer.print_notices(warnings, [each for each in written.answer.notes if each.code in reading])
+    notes = [each for each in written.answer.notes if each.code in reading]
+    printer.print_notices(warnings, notes, written.answer.noun)
     out.print("Written: " + ", ".join(files))
     printer.insist(written.answer.check, strict, written.answer.warnings)
 
@@ -180,7 +181,7 @@ def _report_identification(given: Mapping[str, Any]) -> None:
     out = printer.console()
     out.print(written.sentence)
     if written.answer is not None:
-        printer.print_notices(written.answer.warnings, getattr(log, "rows", log).reading)
+        printer.print_notices(written.answer.warnings, getattr(log, "rows", log).reading, log.noun)
     out.print("Written: " + ", ".join(files))
 
 
@@ -224,7 +225,7 @@ def _report_population(given: Mapping[str, Any]) -> None:
         files = _write(written, output, pdf, given["paper"], status)
     out = printer.console()
     out.print(written.sentence)
-    printer.print_notices(written.answer.warnings, log.reading)
+    printer.print_notices(written.answer.warnings, log.reading, log.noun)
     out.print("Written: " + ", ".join(files))
     printer.insist(written.answer.check, given["strict"], written.answer.warnings)
 

@@ -16,7 +16,7 @@ from unbandit.contexts.design import INTERCEPT, Design
 from unbandit.contexts.expectation import ChoiceRecord, approximate, log_rewards, path_of, rough_evidence
 from unbandit.errors import Notice
 from unbandit.fit import Check
-from unbandit.formatting import more_probable, number
+from unbandit.formatting import counted, more_probable, number
 from unbandit.kernels.compile import Numbers
 from unbandit.kernels.simulate_linear import GREEDY, SOFTMAX, THOMPSON, UCB
 
@@ -122,10 +122,10 @@ def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> l
     return [Notice("fits", text)]
 
 
-def by_chance_notice(check: Check, rule: str, several: int) -> Notice:
+def by_chance_notice(check: Check, rule: str, several: int, noun: str) -> Notice:
     """Say of one of several demonstrations, which fit together, that it would not fit alone."""
     text = (
-        f"Checked: {rule} fits the {several:,} demonstrations taken together. This one would not fit "
+        f"Checked: {rule} fits the {counted(several, noun)} taken together. This one would not fit "
         f"alone ({check.chance}), as may happen by chance: {check.reason}"
     )
     return Notice("fits", text)

@@ -17,6 +17,7 @@ from unbandit.contexts.table import ALL_OFFERS, LARGEST_FEATURE, NO_CHOICE, Cont
 from unbandit.errors import Notice, ParameterError
 from unbandit.files import write_table
 from unbandit.formatting import counted
+from unbandit.log.columns import noun_of, only
 from unbandit.log.formats import open_bytes, sources_of
 from unbandit.log.frames import FrameSource, is_frame
 from unbandit.log.labels import given_arms, numbered
@@ -218,7 +219,7 @@ class ContextLog(Tabular):
     def __repr__(self) -> str:
         counts = {"round": self.rounds, "arm": len(self.arms), "feature": len(self.feature_names)}
         what = ", ".join(counted(count, name) for name, count in counts.items())
-        return f"<ContextLog: {counted(len(self), 'demonstration')}, {what}>"
+        return f"<ContextLog: {counted(len(self), noun_of(self.demonstrations))}, {what}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ContextLog):
@@ -288,8 +289,8 @@ class ContextLog(Tabular):
             rewards = None
         return ContextLog(
             self.features[first:last], self.offsets[begin : end + 1] - first, self.chosen[begin:end], self.arms,
-            self.codes[first:last], self.feature_names, np.array([0, end - begin]), (self.demonstrations[place],), (),
-            rewards,
+            self.codes[first:last], self.feature_names, np.array([0, end - begin]), only(self.demonstrations, place),
+            (), rewards,
         )  # fmt: skip
 
     def to_frame(self) -> pl.DataFrame:

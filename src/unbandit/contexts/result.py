@@ -20,6 +20,7 @@ from unbandit.errors import MISREAD, Audience, Notice, UnbanditError, printable,
 from unbandit.fit import Check
 from unbandit.formatting import counted, json_number, number
 from unbandit.inference.check import check_together
+from unbandit.log.columns import DEMONSTRATION, noun_of
 from unbandit.log.formats import sources_of
 from unbandit.log.sources import Layout, Paths
 from unbandit.progress import current_work, interruptible
@@ -63,6 +64,8 @@ class ContextEstimate(Finding):
         The value of every row that was asked for, with its interval; None if none was.
     notices
         What may be wrong, and what to know about how the log was read.
+    noun
+        What a demonstration is called, by the column of their names: "subject", say.
     """
 
     posteriors: Mapping[str, ContextPosterior]
@@ -70,11 +73,13 @@ class ContextEstimate(Finding):
     best: Mapping[str, Mapping[str, float]]
     predictions: pl.DataFrame | None = None
     notices: tuple[Notice, ...] = ()
+    noun: str = DEMONSTRATION
 
     def __repr__(self) -> str:
         many = counted(len(self.posterior.names), "coefficient")
         if self.several:
-            return f"<ContextEstimate: {many} of each of {len(self.posteriors)} demonstrations, {self.posterior.rule}>"
+            of = counted(len(self.posteriors), self.noun)
+            return f"<ContextEstimate: {many} of each of {of}, {self.posterior.rule}>"
         first = next(iter(self.offers.values()))[0]
         return f"<ContextEstimate: {many}, {self.posterior.rule}, {first.arm} best in {first.best:.0%} of its rounds>"
 
@@ -98,7 +103,7 @@ class ContextEstimate(Finding):
         if together.failed:
             return together
         worst = min(checked.values(), key=lambda each: each.p_value or 0.0)
-        said = f"{len(checked):,} of {len(checked):,} demonstrations fit. The one that fits worst: {worst.reason}"
+        said = f"{len(checked):,} of {counted(len(checked), self.noun)} fit. The one that fits worst: {worst.reason}"
         return replace(together, reason=said)
 
     def to_frame(self) -> pl.DataFrame:
@@ -148,6 +153,7 @@ def estimate_contexts(
     says how many demonstrations are, and how many rounds of each.
     """
     most, rounds = (len(log), None) if first is None else first
+    noun = noun_of(log.demonstrations)
     rows = None
     if predict is not None:  # read first: what is wrong with it should not wait
         rows = read_features(sources_of(predict, layout or Layout(), unpack=True), log.feature_names)
@@ -160,7 +166,7 @@ def estimate_contexts(
                 alone, rule, sigma=sigma, prior=prior, level=level, particles=particles, seed=seed, check=check
             )
         except UnbanditError as error:
-            text = f'In demonstration "{printable(name)}": {error.text}' if len(log) > 1 else error.text
+            text = f'In {noun} "{printable(name)}": {error.text}' if len(log) > 1 else error.text
             raise error.at(text=text) from None
         posteriors[name], offers[name], best[name] = found, offered_arms(found, alone), {}
         disjoint = found.names[0][1] is not None
@@ -171,7 +177,7 @@ def estimate_contexts(
             predictions[name] = _predicted(found, rows, log.arms)
         notices += [replace(each, demonstration=name) if len(log) > 1 else each for each in found.notices]
     table = None if rows is None else _stacked(predictions)
-    answer = ContextEstimate(posteriors, offers, best, table, (*log.reading, *notices))
+    answer = ContextEstimate(posteriors, offers, best, table, (*log.reading, *notices), noun)
     return replace(answer, notices=_without_chance(answer)) if answer.several else answer
 
 
@@ -182,7 +188,7 @@ def _without_chance(answer: ContextEstimate) -> tuple[Notice, ...]:
         return answer.notices
     alone = {name: answer.posteriors[name] for name in check.failed}
     notes = [
-        replace(by_chance_notice(each.check, each.rule, check.checked), demonstration=name)
+        replace(by_chance_notice(each.check, each.rule, check.checked, answer.noun), demonstration=name)
         for name, each in alone.items()
     ]
     return (*notes, *(each for each in answer.notices if each.code != "does-not-fit"))

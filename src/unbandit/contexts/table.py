@@ -24,6 +24,7 @@ from unbandit.log.columns import (
     is_reward_like,
     is_time_like,
     naming,
+    only,
     perhaps_marked,
     role_of,
     separator_remedy,
@@ -263,7 +264,7 @@ def collect_contexts(
             raise
         raise error.at(remedy=_numbering(layout.rest, error.column)) from None
     reader.refuse_data_as_names(sources[0])
-    known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
+    known, demonstrations = reader.arms.coder.labels, reader.names_with_column
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     known_of = [*reader.columns(), *([] if beside is None else [beside.name])]
     notices = source_notices(sources) + layout.notices() + orders + layout.unread(known_of)
@@ -285,7 +286,7 @@ def collect_contexts(
         bounds, order = bounds[: kept + 1], order[: bounds[kept]]
         lengths = np.clip(kept - offsets_of(lengths)[:-1], 0, lengths)
         lengths = lengths[lengths > 0]
-        demonstrations = demonstrations[: lengths.size]
+        demonstrations = only(demonstrations, *range(lengths.size))
         text = f"The log is larger than what is held in memory: its first {kept:,} rounds are read. What a learner "
         notices += (Notice("read-in-part", f"{text}chose first shows its coefficients without the rest."),)
     numbered = table.rounds is not None and not table.rounds.form

@@ -50,8 +50,11 @@ from unbandit.estimators.diagnostics import (
     sorted_rows,
 )
 from unbandit.estimators.procedures import Answer, Comparison, Method, Request, ratios
+from unbandit.fit import with_sigma
+from unbandit.formatting import counted, plural
 from unbandit.instance import Gaussian
 from unbandit.log import ActionLog
+from unbandit.log.columns import noun_of
 from unbandit.log.tallies import Record
 from unbandit.result import BEST, Estimate, integers, marked
 
@@ -236,6 +239,7 @@ def estimate(
     tried = replace(request, rule=fitted.model_copy(update=answer.changed))
     found, drifts = checked(tried, check, answer.numbers, answer.posteriors, drawn or 0)
     misfits, said = said_of(found, used, drifts, record, can_fit=is_whole)
+    warnings = with_sigma(warnings, [(used.name, found)])
     misfits += [] if there is not None else sorted_rows(record)
     misfits += misread(record, fitted)
     left = withdrawn_arms(tried, found, answer.posteriors, drawn or 0)
@@ -378,7 +382,7 @@ def posterior(
     if pool:
         check_pool(record)
     elif len(record) > 1:
-        text = f"the log has {len(record)} demonstrations."
+        text = f"the log has {counted(len(record), noun_of(record.demonstrations))}."
         remedy = (
             f"Give {option('pool', True)} if they are of one instance, or choose one of them, as in "
             f"{option('demonstration', record.demonstrations[0])}."
@@ -407,6 +411,7 @@ def posterior(
     warnings += [*found.warnings, *impossible_values(fitted, noise, numbers, record.arms, ("1",))]
     fit, drifts = checked(request, check, numbers, [found], seed, threads)
     misfits, _ = said_of(fit, fitted, drifts, record)
+    warnings = with_sigma(warnings, [(fitted.name, fit)])
     misfits += [] if there is not None else sorted_rows(record)
     misfits += misread(record, fitted)
     guessed = guessed_numbers(assumed, noise, can_fit=not shows_part(record) and availability is None)
@@ -497,7 +502,7 @@ def _estimate_together(request: Request) -> Answer:
     """Combine all demonstrations, of one instance, into one answer."""
     from unbandit.estimators.pool import pool
 
-    diagnosis, several = Diagnosis(request), len(request.log)
+    diagnosis, several, noun = Diagnosis(request), len(request.log), noun_of(request.log.demonstrations)
     pooled = pool(request, Comparison.joined(diagnosis.read(lambda _, comparison: comparison)))
     numbers, units = pooled.numbers, np.array([-1])
     if request.method == "naive":  # it has no intervals
@@ -510,11 +515,11 @@ def _estimate_together(request: Request) -> Answer:
     answer.warnings += pooled.notices
     if 2 * diagnosis.count("few-pulls") > several:
         text = (
-            "Most demonstrations turned from an arm after few pulls. Its gap is then somewhat too small. This does not "
-            "average out, and its pooled interval is probably too short."
+            f"Most {plural(noun)} turned from an arm after few pulls. Its gap is then somewhat too small. This does "
+            "not average out, and its pooled interval is probably too short."
         )
         answer.warnings.append(Notice("few-pulls-pooled", text))
-    text = f"{several:,} demonstrations are assumed to have the same arms and values, and are pooled."
+    text = f"{counted(several, noun)} are assumed to have the same arms and values, and are pooled."
     answer.notes.append(Notice("pooled", text))
     answer.notes += [notice for _, notice in _references(request, answer, units)]
     _report_lost(request, answer, units)

@@ -18,8 +18,9 @@ from unbandit.estimators.arguments import shows_part
 from unbandit.estimators.diagnostics import BEGINNING, left_early, table_with
 from unbandit.estimators.procedures import Request
 from unbandit.fit import ONE_BY_ONE, Check, FittedNumber, not_checked, short_name
-from unbandit.formatting import capitalise, counted, joined, quoted, short_numbers, simulated
+from unbandit.formatting import capitalise, counted, joined, plural, quoted, short_numbers, simulated
 from unbandit.log import ActionLog
+from unbandit.log.columns import noun_of
 from unbandit.log.partial import ThinnedLog
 from unbandit.progress import current_work, interruptible
 
@@ -159,9 +160,8 @@ def said_of(
     warnings = _drifted(drifts, check.simulations, record)
     seen = check.checked == 1 and any(each.name == DRIFT and each.tail <= ALARM for each in check.statistics)
     apart = "Apart from the drift, it" if warnings or seen else "It"
-    looks = f"{short_numbers(str(rule))} fits this log"
-    if check.failed:
-        looks = f"{short_numbers(str(rule))} fits the demonstrations taken together"
+    people = plural(noun_of(getattr(record, "demonstrations", ())))
+    looks = f"{short_numbers(str(rule))} fits {f'the {people} taken together' if check.failed else 'this log'}"
     stands = "" if check.failed else f". {apart} does not differ noticeably from {check.simulations} simulations"
     one_by_one = any(each.name == ONE_BY_ONE for each in check.statistics)
     only_simulated = isinstance(rule, IndexRule | RecentIndexRule) and not (one_by_one or check.weighed)
@@ -215,7 +215,7 @@ def late_start(request: Request, check: Check, posteriors: Sequence[Posterior], 
     late = [at for at, each in zip(which, nats, strict=True) if each > SETTLED]
     if not is_alarm(len(late), len(which)):
         return []
-    several = f"{len(late):,} of {counted(len(which), 'demonstration')} look" if len(which) > 1 else "The log looks"
+    several = f"{len(late):,} of {counted(len(which), log.noun)} look" if len(which) > 1 else "The log looks"
     text = f"{several} as if the beginning were missing: first rounds are like later ones, and a run's are not. The "
     text += f"rule would have tried all arms first. Do not rely on these numbers. {BEGINNING} Or number its rounds "
     text += f"from the run's first one. If the log is whole, check the rule's numbers, and {option('prior')}."
@@ -248,8 +248,8 @@ def withdrawn_arms(request: Request, check: Check, posteriors: Sequence[Posterio
         return []
     at, odd = max(found, key=lambda each: each[1][0].nats)
     first, several, arms = odd[0], len(log) > 1, [log.arms[each.arm] for each in odd]
-    count = f"In {len(found):,} of {counted(len(which), 'demonstration')} an arm is left too soon. " if several else ""
-    where = f" of demonstration {quoted(log.demonstrations[at])}" if several else ""
+    count = f"In {len(found):,} of {counted(len(which), log.noun)} an arm is left too soon. " if several else ""
+    where = f" of {log.noun} {quoted(log.demonstrations[at])}" if several else ""
     more = f" (and {joined(map(quoted, arms[1:]))} after other rounds)" if arms[1:] else ""
     alone = log.demonstrations[at] if several else None
     table = table_with([(log.arms[each.arm], None, each.round) for each in odd], alone)
@@ -271,8 +271,9 @@ def _drifted(drifts: Sequence[ArmDrift], simulations: int, record: object) -> li
     if not is_alarm(len(found), len(drifts)):
         return []
     first, number = found[0], len(drifts)
-    several = f"{len(found):,} of {number:,} demonstrations show drift. " if number > 1 else ""
-    where = f" in demonstration {quoted(first.demonstration)}" if number > 1 else ""
+    noun = noun_of(getattr(record, "demonstrations", ()))
+    several = f"{len(found):,} of {counted(number, noun)} show drift. " if number > 1 else ""
+    where = f" in {noun} {quoted(first.demonstration)}" if number > 1 else ""
     text = (
         f"{several}{first.who}{where}: {first.said}. Without drift a gap moves so much in "
         f"{simulated(first.p_value, simulations)}. The estimates average over it: do not rely on them. "
@@ -303,7 +304,8 @@ def _perhaps_drifted(check: Check, drifts: Sequence[ArmDrift], record: object) -
     if not moved:
         return []
     first = max(moved, key=lambda each: each.distance)
-    where = f" in demonstration {quoted(first.demonstration)}" if len(drifts) > 1 else ""
+    noun = noun_of(getattr(record, "demonstrations", ()))
+    where = f" in {noun} {quoted(first.demonstration)}" if len(drifts) > 1 else ""
     who, then = first.who.removeprefix("Arm"), _by_stretch(first, len(drifts))
     text = f"Perhaps arm{who}{where}: {first.said}. {then}{_left(first, record)}"
     name = first.demonstration if len(drifts) > 1 else None

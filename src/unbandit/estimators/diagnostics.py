@@ -25,6 +25,7 @@ from unbandit.estimators.arguments import is_thinned, shows_part
 from unbandit.estimators.procedures import IN_ORDER, Answer, Comparison, Request
 from unbandit.formatting import counted, joined, quoted
 from unbandit.instance import Bernoulli, Noise
+from unbandit.log.columns import noun_of
 from unbandit.log.tallies import Record
 from unbandit.result import BEST, ESTIMATED, UNSEEN
 
@@ -693,7 +694,7 @@ def notices_of(places: Counts, names: Sequence[str], notice_of: Callable[[int], 
         return [(at, replace(notice_of(at), demonstration=names[at] if several else None)) for at in places.tolist()]
     first = int(places[0])
     notice = notice_of(first)
-    where = f'In {places.size:,} of {len(names):,} demonstrations, the first being "{names[first]}"'
+    where = f'In {places.size:,} of {counted(len(names), noun_of(names))}, the first being "{names[first]}"'
     return [(first, replace(notice, text=f"{where}: {notice.text}", round=None, arm=None, count=places.size))]
 
 

@@ -131,7 +131,7 @@ def estimate_family(
         verdict=np.array([row[1] for row in rows]),
     )
     best = marked(np.array([row[2] for row in rows]), centre.arms)
-    sure = map(best_notice, posteriors)
+    sure = (best_notice(each, centre.level) for each in posteriors)
     notes = tuple(
         replace(next(sure), demonstration=note.demonstration) if note.code == "probability-best" else note
         for note in notes

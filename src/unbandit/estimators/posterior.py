@@ -92,7 +92,7 @@ def inferred(request: Request, prior: Prior, particles: int | None, seed: int, p
         if found.rivals is not None and request.availability is not None:
             answer.apart[which] = (found.rivals != request.availability.at(int(log.lengths[which]))).any(axis=1)
         answer.posteriors.append(found)
-        answer.notes += [replace(notice, demonstration=here) for notice in _notes(found)]
+        answer.notes += [replace(notice, demonstration=here) for notice in _notes(found, request.level)]
     answer.notes.append(Notice("prior", f"The prior on every mean is {prior}; change it with {option('prior')}."))
     answer.notes += from_the_prior(request)
     answer.warnings += late_arms(request)
@@ -283,17 +283,19 @@ def credible_set(chance: NDArray[np.float64], level: float) -> NDArray[np.bool_]
     return chosen
 
 
-def best_notice(found: Posterior) -> Notice:
-    """Say how sure the best arm is."""
+def best_notice(found: Posterior, level: float) -> Notice:
+    """Say how sure the best arm is; one that is best with less than the level has a gap."""
     at = int(found.probability_best.argmax())
-    text = f'"{found.arms[at]}" is the best arm with probability {probability(found.probability_best[at])}.'
+    chance = found.probability_best[at]
+    text = f'"{found.arms[at]}" is the best arm with probability {probability(chance)}.'
+    text += "" if chance >= level else " Its own gap is above 0 because another arm may be better."
     return Notice("probability-best", text, arm=found.arms[at])
 
 
-def _notes(found: Posterior) -> list[Notice]:
+def _notes(found: Posterior, level: float) -> list[Notice]:
     """Say how sure the best arm is, and how probable the record was."""
     evidence = (
         f"The log-probability of these choices under {short_numbers(found.rule)} is {found.log_evidence:.1f} "
         f"(Monte-Carlo error {found.log_evidence_error:.1f})."
     )
-    return [best_notice(found), Notice("evidence", evidence)]
+    return [best_notice(found, level), Notice("evidence", evidence)]

@@ -327,7 +327,7 @@ def _decided(
         notes += gaps_from_prior(request, averaged_values)
     elif len(request.log) > 1 and verdict != "none fits":
         one = option("demonstration", request.log.demonstrations[0])
-        text = f"Every demonstration has values of its own. Ask for those of one, as in {one}."
+        text = f"Each {request.log.noun} has its own values. Ask for those of one, as in {one}."
         notes.append(Notice("values-by-demonstration", text))
     return Identification(
         verdict=verdict,

@@ -39,8 +39,8 @@ from unbandit.errors import (
 from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.estimators.diagnostics import misread, sorted_rows
-from unbandit.fit import Check, not_checked
-from unbandit.formatting import json_number
+from unbandit.fit import Check, not_checked, with_sigma
+from unbandit.formatting import json_number, short_numbers
 from unbandit.identification.candidates import (
     Candidate,
     CandidateSpec,
@@ -232,7 +232,10 @@ class Survey(Finding):
         ]
         warnings = [notice.to_dict(audience) for notice in self.warnings]
         about = {"threshold": self.threshold, "not_tried": list(self.not_tried)}
-        return {"schema": SCHEMA, "sigma": self.sigma, **about, "rules": rows, "warnings": warnings}
+        return {
+            "schema": SCHEMA, "answer": self.answer(), "sigma": self.sigma, **about, "rules": rows,
+            "warnings": warnings,
+        }  # fmt: skip
 
     def to_json(self) -> str:
         """Return the answer as JSON text, with every check, from which `from_json` makes it again."""
@@ -381,6 +384,7 @@ def check(
         notes = [*shown, *notes, *([Notice("perhaps-people", PEOPLE)] if len(record) > 1 else [])]
     elif there is None:
         warnings = [*sorted_rows(record), *warnings]
+    warnings = with_sigma(warnings, ((short_numbers(str(row.rule)), row.check) for row in order))
     said = (*misread(record), *warnings, *notes)
     return Survey(tuple(order), None if sigma is None else float(sigma), said, not_tried)
 

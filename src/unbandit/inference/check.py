@@ -23,7 +23,7 @@ from unbandit import checks
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule, RecentIndexRule
 from unbandit.errors import InferenceError, LogError
 from unbandit.fit import IF, ONE_BY_ONE, Check, FitVerdict, Statistic, Wording, not_checked, short_name
-from unbandit.formatting import capitalise
+from unbandit.formatting import capitalise, counted
 from unbandit.inference.clouds import run_filters
 from unbandit.inference.decisions import (
     Decisions,
@@ -65,6 +65,7 @@ from unbandit.inference.rivals import (
 from unbandit.inference.steps import check_decisions, check_late_opening, reading_of
 from unbandit.instance import Bernoulli, Gaussian, Noise
 from unbandit.log import ActionLog
+from unbandit.log.columns import noun_of, only
 
 if TYPE_CHECKING:
     from unbandit.log.availability import Availability
@@ -165,7 +166,7 @@ def check_log(
             drifts += request.drifts
     if several == 1:
         return checked[0]
-    return check_together(checked, [log.demonstrations[which] for which in chosen], several)
+    return check_together(checked, only(log.demonstrations, *chosen), several)
 
 
 def check_together(found: Sequence[Check], names: Sequence[str], several: int) -> Check:
@@ -181,18 +182,20 @@ def check_together(found: Sequence[Check], names: Sequence[str], several: int) -
     worst = found[known[0][1]]
     were, do = "was" if number == 1 else "were", "does" if len(failed) == 1 else "do"
     passed = number - len(failed)
-    parts = [] if number == several else [f"Of {several:,} demonstrations {number:,} {were} checked."]
+    parts = [] if number == several else [f"Of {counted(several, noun_of(names))} {number:,} {were} checked."]
     if failed:
-        first = f'Demonstration "{names[known[0][1]]}", the one that fits worst: {worst.reason}'
+        first = f'{noun_of(names).capitalize()} "{names[known[0][1]]}", the one that fits worst: {worst.reason}'
         chance = ", as may happen by chance" if fits else ""
         others = f"; {passed:,} {'fits' if passed == 1 else 'fit'}" if passed else ""
         parts.append(f"{len(failed):,} of {number:,} {do} not fit{chance}{others}. {first}")
     else:
         parts += sorted({each.reason for each in found if each.reason})
     verdict: FitVerdict = "fits" if fits else "does not fit"
+    sigmas = [each.sigma for each in found if each.sigma is not None]
     return Check(
         verdict, together, worst.simulations, " ".join(parts) or None, worst.statistics,
         () if fits else worst.instead, number, failed, all(each.weighed for each in found),
+        float(np.median(sigmas)) if sigmas else None,
     )  # fmt: skip
 
 
@@ -220,17 +223,21 @@ class _Request:
     availability: Availability | None = None  # of arms that were not there in all rounds
     alone: bool = True
     drifts: list[ArmDrift] = field(default_factory=list)  # filled in: what the log shows of drift, if anything
+    sigmas: list[float] = field(default_factory=list)  # filled in: the deviation that fits best, if none is known
 
     def in_any_convention(self) -> Check:
         """Check the rule; where it does not fit, also as other implementations play it."""
-        first = self.check()
+        first = self._with_sigma()
         for other in self.rule.conventions(self.noise) if first.verdict == "does not fit" else ():
-            asked = replace(self, rule=other, drifts=[])
-            again = asked.check()
+            asked = replace(self, rule=other, drifts=[], sigmas=[])
+            again = asked._with_sigma()
             if again.verdict == "fits":
                 self.drifts[:] = asked.drifts
                 return replace(again, reason=" ".join(filter(None, (f"It fits as {other}.", again.reason))))
         return first
+
+    def _with_sigma(self) -> Check:
+        return replace(self.check(), sigma=next(iter(self.sigmas), None))
 
     def check(self) -> Check:
         arms, length = len(self.log.arms), int(self.log.lengths[0])
@@ -274,6 +281,7 @@ class _Request:
             if fitted is None:
                 return not_checked("No standard deviation of a reward that was tried makes the log probable.")
             noise = fitted
+            self.sigmas.append(noise.deviation)
             notes.append(
                 f"The check takes a standard deviation of {noise.deviation:.2g} per reward, which fits the log best."
             )

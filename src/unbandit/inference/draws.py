@@ -131,7 +131,7 @@ def check_rewards(log: ActionLog, noise: Noise) -> None:
         which = int(np.searchsorted(log.offsets, at, side="right")) - 1
         name, value = log.demonstrations[which], float(log.rewards[at])
         where = f"round {at - int(log.offsets[which]) + 1:,}"
-        where += "" if len(log) == 1 and name == "1" else f" of demonstration {quoted(name)}"
+        where += "" if len(log) == 1 and name == "1" else f" of {log.noun} {quoted(name)}"
         more = f", the first of {others.size:,} others" if others.size > 1 else ""
         raise LogError(
             f"expected rewards of 0 and 1 for Bernoulli rewards; got {value:g} in {where}{more}.",

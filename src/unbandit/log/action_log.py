@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from unbandit import checks
 from unbandit.errors import Notice, ParameterError
 from unbandit.files import write_table
+from unbandit.formatting import counted
+from unbandit.log.columns import noun_of, only
 from unbandit.log.formats import open_bytes, sources_of
 from unbandit.log.frames import FrameSource, series_of
 from unbandit.log.labels import Codes, checked_label, given_arms, numbered
@@ -46,7 +48,7 @@ class ActionLog(Tabular):
     offsets
         Where each demonstration begins, and the end.
     demonstrations
-        The name of each demonstration.
+        The name of each demonstration, with the `column` that has them; see `noun`.
     reading
         What the user should know about how the log was read; `notices` has it in words.
     rewards
@@ -285,8 +287,8 @@ class ActionLog(Tabular):
         return len(self.demonstrations)
 
     def __repr__(self) -> str:
-        many, what = "" if len(self) == 1 else "s", "rounds" if self.ordered else "pulls without their order"
-        return f"<ActionLog: {len(self)} demonstration{many}, {len(self.arms)} arms, {self.offsets[-1]} {what}>"
+        what = "rounds" if self.ordered else "pulls without their order"
+        return f"<ActionLog: {counted(len(self), self.noun)}, {len(self.arms)} arms, {self.offsets[-1]} {what}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ActionLog):
@@ -306,6 +308,17 @@ class ActionLog(Tabular):
     def notices(self) -> tuple[str, ...]:
         """Return what the user should know about the reading, in words."""
         return tuple(notice.message for notice in self.reading)
+
+    @property
+    def noun(self) -> str:
+        """Return what a demonstration is called, by the column of their names: "subject", say.
+
+        Examples
+        --------
+        >>> ActionLog.from_frame(pl.DataFrame({"Subject ID": ["x", "y"], "trial": [1, 1], "arm": ["A", "B"]})).noun
+        'subject'
+        """
+        return noun_of(self.demonstrations)
 
     @property
     def ordered(self) -> bool:
@@ -406,8 +419,9 @@ class ActionLog(Tabular):
         rewards = None if self.rewards is None else self.rewards[begin:end]
         if rewards is not None and np.isnan(rewards).all():
             rewards = None
-        name, times = (self.demonstrations[which],), self.times
+        times = self.times
         times = None if times is None else times._replace(times=times.times[begin:end])
+        name = only(self.demonstrations, which)
         return ActionLog(self.arms, actions, np.array([0, end - begin]), name, (), rewards, counts, times=times)
 
     def to_frame(self) -> pl.DataFrame:

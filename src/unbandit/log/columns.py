@@ -7,6 +7,7 @@ numbers the rounds, times put them in order.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
 
 import polars as pl
 
@@ -39,6 +40,11 @@ ALIASES: Mapping[str, frozenset[str]] = {
         "reward": "rewards rewardvalue observedreward r outcome outcomes payoff payoffs payout payouts",
     }.items()
 }
+
+# Words at the end of a column's name that say nothing of what it numbers, and what is abbreviated.
+_NUMBERS = {"id", "ids", "no", "nr", "num", "number", "index", "code", "name", "key"}
+_IN_FULL = {"subj": "subject", "sub": "subject", "prolific": "participant"}
+_IN_FULL |= dict.fromkeys(("demo", "pid", "uid", "sid", "who", "i"), "")
 
 # Perhaps rewards, perhaps a part of them or their opposite: read only where the user says so.
 REWARDS = {"gain", "gains", "loss", "losses", "return", "returns", "score", "scores", "points", "win", "wins"}
@@ -80,6 +86,47 @@ FIRST_ROWS = 1_000  # in which a mark of the chosen offer is looked for
 _NO_HEADER = option("header", False)
 _REWARD_LIKE = {"reward"} | REWARDS | ALIASES["reward"]
 _COUNT_LIKE = {"pulls"} | COUNTS | ALIASES["pulls"]
+
+
+DEMONSTRATION = "demonstration"  # what one is called that has no better name
+
+
+class Demonstrations(tuple[str, ...]):
+    """Names of demonstrations, and the column that they come from."""
+
+    column: str = ""
+
+    @classmethod
+    def of(cls, names: Iterable[str], column: str | None) -> Self:
+        """Return names from a column; None where no column names them."""
+        made = cls(names)
+        made.column = column or ""
+        return made
+
+
+def only(names: Sequence[str], *which: int) -> Demonstrations:
+    """Return some of the names, from the same column."""
+    return Demonstrations.of([names[at] for at in which], column_of(names))
+
+
+def column_of(names: Sequence[str]) -> str:
+    """Return the column that names come from, "" if none."""
+    return getattr(names, "column", "")
+
+
+def noun_of(names: Sequence[str]) -> str:
+    """Return what demonstrations are called, by the column of their names.
+
+    >>> [noun_of(Demonstrations.of("7", column)) for column in ("Subject_ID", "userid", "Runs", "rat no.", "id", "a+b")]
+    ['subject', 'user', 'run', 'rat', 'demonstration', 'demonstration']
+    """
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[^\w+]|[_\d]", " ", column_of(names)).casefold().split()
+    while words and words[-1] in _NUMBERS:
+        words.pop()
+    noun = words[0] if len(words) == 1 else ""
+    noun = noun.removesuffix("id") if noun in ALIASES["demonstration"] else noun
+    noun = _IN_FULL.get(noun, noun if noun.endswith("ss") else noun.removesuffix("s"))
+    return noun if noun.isalpha() else DEMONSTRATION
 
 
 def _folded(name: str) -> str:
@@ -237,7 +284,8 @@ def find_columns(names: Sequence[str], columns: Columns, refuse: Refuse = LogErr
     if "arm" not in found:
         text = f"{NO_ARM} (or action, choice, option ...). Columns: {_quoted(names)}."
         remedy = f"Say which one holds the arms with {naming('arm')}."
-        if near := _like_a("arm", names):
+        left = [name for at, name in enumerate(names) if at not in taken and name.strip()]
+        if near := _like_a("arm", names) or (left[0] if taken and len(left) == 1 else None):
             remedy = f"Did you mean {naming('arm', near)}?"
         if len(names) == 1 or any(map(may_be_data, names)):
             remedy += f" If the first row is data and not the names of columns, read the file with {_NO_HEADER}."

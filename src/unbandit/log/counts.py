@@ -83,7 +83,7 @@ def _may_be_counts(columns: Sequence[pl.Series]) -> bool:
 def counted_parts(table: Collection, reader: Reader, notices: tuple[Notice, ...], duplicates: Duplicates) -> Parts:
     """Arrange pulls as (demonstrations, arms); refuse what no counting gives."""
     labels, codes = in_order(reader.arms, table.codes, table.refuse)
-    pulls, column, names = np.concatenate(table.numbers), reader.name["pulls"], tuple(reader.demonstration_names)
+    pulls, column, names = np.concatenate(table.numbers), reader.name["pulls"], reader.names_with_column
     notices = reader.notices + notices
     if (pulls < 0).any():
         row = int(np.argmax(pulls < 0))

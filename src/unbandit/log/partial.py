@@ -15,6 +15,7 @@ from unbandit import checks
 from unbandit.errors import LogError, Notice, ParameterError, option
 from unbandit.formatting import counted, quoted
 from unbandit.log.action_log import ActionLog
+from unbandit.log.columns import noun_of
 from unbandit.log.counts import refuse_duplicates
 from unbandit.log.formats import is_large, open_bytes, sources_of
 from unbandit.log.rewards import Rewards
@@ -66,6 +67,11 @@ class SeenRows:
         return self.rows.demonstrations
 
     @property
+    def noun(self) -> str:
+        """Return what a demonstration is called, by the column of their names."""
+        return noun_of(self.demonstrations)
+
+    @property
     def rewards(self) -> Rewards | None:
         """Return the rewards that are known; None, as a rule."""
         return self.rows.rewards
@@ -100,7 +106,7 @@ class PartialLog(SeenRows):
         self._kept: dict[Need, Tallies] = {}
 
     def __repr__(self) -> str:
-        held = f"{counted(len(self), 'demonstration')}, {len(self.arms):,} arms"
+        held = f"{counted(len(self), self.noun)}, {len(self.arms):,} arms"
         if len(self) > 1 or self.starting_pulls is None:
             return f"<PartialLog: {held}, {self.rows.lengths.sum():,} rounds>"
         return f"<PartialLog: {held}, rounds {self.before[0] + 1:,} to {self.lengths[0]:,}>"
@@ -246,7 +252,7 @@ class ThinnedLog(SeenRows):
         self._kept: Tallies | None = None
 
     def __repr__(self) -> str:
-        held = f"{counted(len(self), 'demonstration')}, {len(self.arms):,} arms"
+        held = f"{counted(len(self), self.noun)}, {len(self.arms):,} arms"
         about = "about " if self.numbers is None else ""
         return f"<ThinnedLog: {held}, {self.rows.lengths.sum():,} of {about}{self.lengths.sum():,} rounds>"
 

@@ -15,9 +15,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unbandit.errors import LogError, Notice, option
-from unbandit.formatting import counted
+from unbandit.formatting import counted, plural
 from unbandit.log.columns import (
     FIRST_ROWS,
+    Demonstrations,
     column_notices,
     date_and_clock,
     find_columns,
@@ -25,6 +26,7 @@ from unbandit.log.columns import (
     is_mark_like,
     may_be_data,
     naming,
+    noun_of,
     role_of,
 )
 from unbandit.log.labels import (
@@ -100,6 +102,11 @@ class Reader:
     def demonstration_names(self) -> Sequence[str]:
         """Return the demonstrations met so far."""
         return self.demonstrations.coder.labels if "demonstration" in self.name else ("1",)
+
+    @property
+    def names_with_column(self) -> Demonstrations:
+        """Return all of them, when all rows are read, with the column that they come from."""
+        return Demonstrations.of(self.demonstration_names, self.name.get("demonstration"))
 
     def read(self, batch: Batch) -> Rows:
         """Turn the next rows into codes."""
@@ -397,7 +404,7 @@ def label_notices(
 ) -> tuple[Notice, ...]:
     """Say which labels look alike, and whether the column of demonstrations differs in every row."""
     texts = []
-    for kind, labels in (("arm", arms), ("demonstration", demonstrations)):
+    for kind, labels in (("arm", arms), (noun_of(demonstrations), demonstrations)):
         pairs = _twins(labels) if _may_have_twins(labels) else []
         numbers = [(one, other) for one, other in pairs if is_number(one) and is_number(other)]
         capitals = [pair for pair in pairs if pair not in numbers and pair[0].casefold() == pair[1].casefold()]
@@ -419,7 +426,8 @@ def _alike(kind: str, pairs: Sequence[tuple[str, str]], how: str) -> str:
     more = len(pairs) - MOST_PAIRS_NAMED
     named += f", and {counted(more, 'more pair')}," if more > 0 else ""
     each = " each" if len(pairs) > 1 else ""
-    return f"{kind}s {named} differ {how} and are read as two{each}. If they are the same {kind}, spell them alike."
+    text = f"{plural(kind)} {named} differ {how} and are read as two{each}. "
+    return f"{text}If they are the same {kind}, spell them alike."
 
 
 def _may_have_twins(labels: Sequence[str]) -> bool:
@@ -485,4 +493,4 @@ def renumbered(codes: Codes, order: Integers) -> Codes:
 
 def in_demonstration(names: Sequence[str], which: int) -> str:
     """Name a demonstration within a sentence, where there are several."""
-    return f' in demonstration "{names[which]}"' if len(names) > 1 else ""
+    return f' in {noun_of(names)} "{names[which]}"' if len(names) > 1 else ""

@@ -94,7 +94,7 @@ def collect_part(
             raise
         raise error.at(remedy=f"{error.remedy} {orders[0].text[:1].upper()}{orders[0].text[1:]}") from None
     reader.refuse_data_as_names(sources[0])
-    known, demonstrations = reader.arms.coder.labels, tuple(reader.demonstration_names)
+    known, demonstrations = reader.arms.coder.labels, reader.names_with_column
     present = known if arms is None else [known[code] for code in np.unique(table.codes)]
     layout = source_notices(sources)
     if "pulls" in reader.name:

@@ -130,7 +130,7 @@ class OrderedReader(Reader):
             at = int(np.flatnonzero(order == wrong)[0])
             assert self._round_column is not None
             got, earlier = (self._round_column.written(int(time[at])) for time in (ordered, before))
-            where = in_demonstration(self.demonstration_names, int(who[wrong]))
+            where = in_demonstration(self.names_with_column, int(who[wrong]))
             text = f"expected times that do not go back{where}; got {got} after {earlier}."
             raise refuse(text, row=wrong + 1, column=self.name["round"], remedy=_IN_ORDER)
         np.add.at(self._counted, which[ordered == before], 1)
@@ -149,7 +149,7 @@ class OrderedReader(Reader):
             return
         run = int(np.searchsorted(rows.starts, wrong, side="right")) - 1
         which, got = int(rows.who[run]), int(rounds[wrong])
-        where = in_demonstration(self.demonstration_names, which)
+        where = in_demonstration(self.names_with_column, which)
         leave_out, remedy = f"leave the numbers out with {option('columns', {'round': ''})}, and give", _IN_ORDER
         if self._begins[which] < 0:
             text = f"expected rounds from 0 or 1{where}; they begin at {got}, so the opening is missing"
@@ -371,7 +371,7 @@ class ScannedLog(Tabular):
             tallies.add(rows, *reader.known())
         tallies.close()
         reader.refuse_data_as_names(self._sources[0])
-        names, labels = tuple(reader.demonstration_names), reader.arms.coder.labels
+        names, labels = reader.names_with_column, reader.arms.coder.labels
         count = len(names)
         grids = [grid[:count, : len(labels)] for grid in tallies.grids]
         pulls, first = grids[:2]

@@ -269,7 +269,7 @@ def _rounds_of(log: ActionLog, demonstration: object, figure: str) -> tuple[int,
     codes = log.demonstration(which)
     if codes.size == 0:
         name = log.demonstrations[which]
-        raise ParameterError(f'expected rounds; demonstration "{name}" has none.', parameter=figure)
+        raise ParameterError(f'expected rounds; {log.noun} "{name}" has none.', parameter=figure)
     return which, codes, log.pulls[which]
 
 

@@ -72,7 +72,8 @@ def notebook_table(estimate: Estimate) -> str:
     """
     quantity, several = shown_quantity(estimate), len(estimate.demonstrations) > 1
     span = _span(estimate, quantity)
-    heads = "<th scope='col'>demonstration</th>" * several + "<th scope='col'>arm</th><th scope='col'>verdict</th>"
+    heads = f"<th scope='col'>{escape(estimate.noun)}</th>" * several
+    heads += "<th scope='col'>arm</th><th scope='col'>verdict</th>"
     value: str = "value" if quantity == "mean" else quantity
     value += "" if estimate.unit is None else f" ({escape(estimate.unit.name)})"
     heads += "".join(f"<th scope='col' class='number'>{name}</th>" for name in ("pulls", value))

@@ -23,6 +23,7 @@ from unbandit.errors import ParameterError
 from unbandit.files import written_whole
 from unbandit.formatting import LONGEST_LABEL, minus
 from unbandit.formatting import label as short
+from unbandit.log.columns import noun_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -433,7 +434,7 @@ def _size_of(axes: Axes) -> tuple[float, float]:
 def put_demonstration(axes: Axes, demonstrations: Sequence[str], which: int) -> None:
     """Write which demonstration is drawn, where there are several."""
     if len(demonstrations) > 1:
-        name = f'demonstration "{short(demonstrations[which])}", {which + 1:,} of {len(demonstrations):,}'
+        name = f'{noun_of(demonstrations)} "{short(demonstrations[which])}", {which + 1:,} of {len(demonstrations):,}'
         if text_width([name], 7.5) + text_width([axes.get_xlabel()]) / 2 > _size_of(axes)[0] / 2:
             name = f'"{short(demonstrations[which], 16)}", {which + 1:,} of {len(demonstrations):,}'
             axes.set_xlabel(axes.get_xlabel(), loc="left")

@@ -19,7 +19,7 @@ from unbandit.estimators.arguments import as_log, one_demonstration, shows_part,
 from unbandit.estimators.stretches import check_stretches, stretches, with_stretches
 from unbandit.estimators.variants import compared_quantity, sensitivity_rows
 from unbandit.estimators.variants import sensitivity as nearby
-from unbandit.formatting import column_share, counted, interval, share, shown
+from unbandit.formatting import column_share, counted, interval, plural, share, shown
 from unbandit.log import ActionLog
 from unbandit.log.tallies import is_record
 from unbandit.reporting.assumptions import assumptions, open_questions, parameters
@@ -210,7 +210,7 @@ def report(
         **heading,
         short=short,
         misfit=misfit(answer),
-        fit=fit_section(answer),
+        fit=fit_section(answer, noun=record.noun),
         sensitivity=_variants(answer, others, short=short) if others else None,
         fitted=[(each.parameter, each.shown, each.said_interval) for each in answer.fitted],
         open_places=int((~is_settled).sum()) if several else 0,
@@ -244,14 +244,17 @@ def report(
             if not short
         ],
         tables_left_out=len(answer.demonstrations) - len(first),
+        noun=record.noun,
         pictures=figures,
         pictures_of=record.demonstrations[0] if len(record) > 1 and not short else None,
         pooled=bool(options.get("pool")),
-        warnings=group_notices(answer.warnings, answer.arms, audience),
-        notes=group_notices([note for note in answer.notes if note.code not in LEFT_OUT], answer.arms, audience),
+        warnings=group_notices(answer.warnings, answer.arms, audience, record.noun),
+        notes=group_notices(
+            [note for note in answer.notes if note.code not in LEFT_OUT], answer.arms, audience, record.noun
+        ),
         assumptions=assumptions(estimated, used, record, options, shown_in),
         parameters=parameters(used),
-        glossary=glossary_with(rewards_in(record.rewards)),
+        glossary=glossary_with(rewards_in(record.rewards), record.noun),
         unknown=open_questions(answer, used, record, ranked[0], options),
         rule=str(used),
         command=command or composed,
@@ -321,7 +324,7 @@ def together(answer: Estimate, quantity: Quantity, most: int) -> dict[str, Any]:
     if left := int((~is_settled).sum()):
         rows.append(["(open)", f"{left:,}", column_share(left / total)] + [""] * (len(headings) - 3))
     fewer = f"; {most:,} of {len(answer.arms):,} arms" if len(answer.arms) > most else ""
-    caption = f"How often each arm is the best, and its {quantity} in the demonstrations that give one{fewer}"
+    caption = f"How often each arm is the best, and its {quantity} in the {plural(answer.noun)} that give one{fewer}"
     return {"caption": caption, "headings": headings, "rows": rows, "reach": ends_name, "demonstrations": total}
 
 
@@ -335,7 +338,7 @@ def _overview(log: ActionLog, answer: Estimate) -> str:
     """Say what the answer was estimated from."""
     rounds, many = int(log.lengths.sum()), len(log)
     what = counted(rounds, "choice") if log.ordered else f"the counts of {counted(rounds, 'choice')}"
-    several = f" in {many:,} demonstrations" if many > 1 else ""
+    several = f" in {counted(many, log.noun)}" if many > 1 else ""
     seen = said_of_rewards(log.rewards, used=answer.method == "posterior")
     arms, rule = counted(len(log.arms), "arm"), answer.rule.split(":")[0]
     made = f", as if {rule} had made them" if answer.check.verdict == "does not fit" else f" made by {rule}"

@@ -12,7 +12,8 @@ from unbandit.contexts.rule import LinearRule, linear_rule_or_family
 from unbandit.demonstrators.family import RuleFamily
 from unbandit.errors import Audience, Notice, python_option
 from unbandit.estimators.coverage import CONTEXTS, LEVEL, none_like, quote_coverage
-from unbandit.formatting import counted, interval, number, probability, share, short_numbers, shown
+from unbandit.formatting import counted, interval, number, plural, probability, share, short_numbers, shown
+from unbandit.log.columns import noun_of
 from unbandit.plots.estimate import coefficients
 from unbandit.reporting.figures import ReportFigure, as_figure
 from unbandit.reporting.page import (
@@ -89,8 +90,9 @@ def context_report(
         learners=[_learner(answer, name, each) for name, each in learners],
         left_out=len(answer.posteriors) - len(learners),
         by_arm=found.names[0][1] is not None,
-        pictures=[_figure(each, name if answer.several else None) for name, each in learners[:1]],
-        check=_check(answer), words=basics(rewards_in(log.rewards)) | WORDS, assumptions=_assumptions(answer, log),
+        pictures=[_figure(each, name if answer.several else None, answer.noun) for name, each in learners[:1]],
+        check=_check(answer), words=basics(rewards_in(log.rewards), answer.noun) | WORDS, noun=answer.noun,
+        assumptions=_assumptions(answer, log),
         command=command, in_python=False, source=source, seed=seed,
     )  # fmt: skip
     return ContextReport(title, said, main, answer)
@@ -109,7 +111,7 @@ def context_sentence(answer: ContextEstimate) -> str:
     total = counted(len(found.names), "coefficient")
     many = len(answer.posteriors)
     opening, ending = (
-        (f"In the first of {many:,} demonstrations, the", " Each is read by itself.") if many > 1 else ("The", "")
+        (f"In the first of {counted(many, answer.noun)}, the", " Each is read by itself.") if many > 1 else ("The", "")
     )
     return (
         f"{opening} choices show {known:,} of {total}; their direction is known to {degrees(found.angle)} "
@@ -132,7 +134,8 @@ def _said_once(notes: Sequence[Notice], answer: ContextEstimate) -> list[Notice]
 def _grouped(notices: Sequence[Notice], log: ContextLog, audience: Audience) -> list[NoticeGroup]:
     """Group notices by kind; what the check of a log with features means is said in its own words."""
     own = {"fits": FITS, "does-not-fit": DOES_NOT_FIT}
-    return [each._replace(words=own.get(each.code, each.words)) for each in group_notices(notices, log.arms, audience)]
+    groups = group_notices(notices, log.arms, audience, noun_of(log.demonstrations))
+    return [each._replace(words=own.get(each.code, each.words)) for each in groups]
 
 
 def _learner(answer: ContextEstimate, name: str, found: ContextPosterior) -> dict[str, Any]:
@@ -158,11 +161,11 @@ def _learner(answer: ContextEstimate, name: str, found: ContextPosterior) -> dic
     }  # fmt: skip
 
 
-def _figure(found: ContextPosterior, demonstration: str | None) -> ReportFigure:
+def _figure(found: ContextPosterior, demonstration: str | None, noun: str) -> ReportFigure:
     """Draw the coefficients, and describe the figure for readers who cannot see it."""
     low, high = found.interval()
     away = int(((low > 0) | (high < 0)).sum())
-    of = "" if demonstration is None else f" of demonstration {shown(demonstration)}"
+    of = "" if demonstration is None else f" of {noun} {shown(demonstration)}"
     alt = f"Chart of {counted(len(found.names), 'coefficient')}{of}; intervals of {away:,} do not contain 0."
     caption = f"Each row is a coefficient{of}: its expectation, hollow if it is not estimated, and its interval."
     return as_figure(lambda: coefficients(found), "coefficients", "Coefficients with their intervals", caption, alt)
@@ -174,10 +177,10 @@ def _check(answer: ContextEstimate) -> str:
     if check.verdict == "not checked":
         return "Whether the rule fits was not checked."
     if check.verdict == "fits" and check.failed:
-        return f"Taken together, the demonstrations fit ({check.chance}). {check.reason}"
+        return f"Taken together, the {plural(answer.noun)} fit ({check.chance}). {check.reason}"
     if check.verdict == "fits":
         return f"Other rules and other numbers do not explain the choices far better ({check.chance}). {check.reason}"
-    which = f" {len(check.failed):,} of {check.checked:,} demonstrations" if answer.several else ""
+    which = f" {len(check.failed):,} of {counted(check.checked, answer.noun)}" if answer.several else ""
     return f"The rule does not fit{which} ({check.chance}). The warnings below say what explains the choices better."
 
 

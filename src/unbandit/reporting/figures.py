@@ -18,7 +18,7 @@ from unbandit.estimators.arguments import DRAWING
 from unbandit.estimators.learning_curve import LearningCurve, learning_curve
 from unbandit.estimators.stretches import Stretches
 from unbandit.estimators.switching_moment import SwitchingMoment, switching_moment, switching_rounds
-from unbandit.formatting import counted, interval, number, probability, quoted, share
+from unbandit.formatting import counted, interval, number, plural, probability, quoted, share
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
 from unbandit.reporting.page import rewards_in
@@ -107,7 +107,7 @@ def draw_figures(
     makers: list[Callable[[FigureData], ReportFigure | None]] = [_demonstrations, _arms, _errors]
     if len(data.log) > 1:
         together = len(data.answer.demonstrations) == 1
-        makers.insert(2 if together else 1, lambda data: draw_shares(data.log))
+        makers.insert(2 if together else 1, lambda data: draw_shares(data.log, data.log.noun))
     if data.log.ordered and int(data.log.lengths[0]) >= FEWEST_ROUNDS:
         whole = not PART_OF_A_RUN & {notice.code for notice in data.answer.notes}
         over_rounds = [_pulls, _switching_moment, _learning_curve] if data.availability is None else [_pulls]
@@ -133,10 +133,10 @@ def draw_believed(data: FigureData) -> list[ReportFigure]:
 def draw_choices(log: ActionLog, there: Availability | None = None) -> list[ReportFigure]:
     """Draw which arm was chosen when: what a log says whatever rule made it."""
     first = _timeline(log, there) if log.ordered and int(log.lengths[0]) >= FEWEST_ROUNDS else None
-    return [figure for figure in (draw_shares(log), first) if figure is not None]
+    return [figure for figure in (draw_shares(log, log.noun), first) if figure is not None]
 
 
-def draw_shares(log: ActionLog, thing: str = "demonstration") -> ReportFigure | None:
+def draw_shares(log: ActionLog, thing: str) -> ReportFigure | None:
     """Draw a small panel for each of several demonstrations, with the same axes; None of one, or of a short log."""
     if len(log) < 2 or not log.ordered or int(log.lengths.min()) < FEWEST_ROUNDS:
         return None
@@ -151,10 +151,10 @@ def draw_shares(log: ActionLog, thing: str = "demonstration") -> ReportFigure | 
         lambda: plots.choice_shares(log),
         "shares-drawn",
         f"The choices of every {thing}",
-        f"Each panel is a {thing}, all with the same axes. A line is the share of choices that went to an arm, in "
+        f"One panel per {thing}, all with the same axes. A line is the share of choices that went to an arm, in "
         f"each tenth of the rounds.{fewer}",
         f"Small panels of {counted(drawn, thing)}. {quoted(log.arms[first])} was pulled most: in "
-        f"{_percent(float(shares.min()))} to {_percent(float(shares.max()))} of the rounds of a {thing}.",
+        f"{_percent(float(shares.min()))} to {_percent(float(shares.max()))} of the rounds of each.",
     )
 
 
@@ -190,10 +190,10 @@ def _demonstrations(data: FigureData, most: int | None = None) -> ReportFigure |
     return as_figure(
         lambda: plots.demonstrations(answer, most=most, settled=settled(data.answer)),
         "demonstrations-drawn",
-        "All demonstrations on one axis",
-        "Each row is a demonstration. A mark is an arm's estimate, the line its interval; the shape and the colour say "
+        f"All {plural(answer.noun)} on one axis",
+        f"One row per {answer.noun}. A mark is an arm's estimate, the line its interval; the shape and the colour say "
         "which arm. The right-hand column names the best arm, or says that it is open.",
-        f"Chart of {counted(len(answer.demonstrations), 'demonstration')} on one axis, each with its arms' values.",
+        f"Chart of {counted(len(answer.demonstrations), answer.noun)} on one axis, each with its arms' values.",
         as_dots=len(answer.demonstrations) * len(answer.arms) > MANY_ARMS,
     )
 

@@ -38,6 +38,7 @@ from unbandit.inference import Posterior
 from unbandit.instance import Bernoulli
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability
+from unbandit.log.columns import only
 from unbandit.log.tallies import is_record
 from unbandit.reporting.api import MOST_TABLES, MOST_TOGETHER, renamed_arms, shared_axis, together
 from unbandit.reporting.figures import FigureData, ReportFigure, as_figure, draw_believed, draw_choices
@@ -158,8 +159,9 @@ def identification_report(
         else together(answer, reported_quantity(answer), ONE_PAGE.most if short else MOST_TOGETHER),
         choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
         pictures=pictures, pictures_of=record.demonstrations[0] if several and not short else None,
-        warnings=group_notices(notices[0], record.arms, audience),
-        notes=group_notices(notices[1], record.arms, audience), words=basics(rewards_in(record.rewards)) | WORDS,
+        warnings=group_notices(notices[0], record.arms, audience, record.noun),
+        notes=group_notices(notices[1], record.arms, audience, record.noun),
+        words=basics(rewards_in(record.rewards), record.noun) | WORDS, noun=record.noun,
         assumptions={} if found is None else _assumptions(found, shown_in),
         command=command or composed, in_python=in_python, source=source, seed=options.get("seed", 0),
     )  # fmt: skip
@@ -214,7 +216,7 @@ def _as_estimate(found: Identification, level: float) -> Estimate | None:
     columns = Columns(request.log.pulls[list(posteriors)], **numbers, verdict=np.array([row[1] for row in rows]))
     return Estimate(
         rule=" or ".join(found.averaged), method="posterior", arms=request.log.arms,
-        demonstrations=tuple(request.log.demonstrations[which] for which in posteriors), columns=columns,
+        demonstrations=only(request.log.demonstrations, *posteriors), columns=columns,
         horizons=tuple(request.horizons[which] for which in posteriors), level=level, sigma=request.sigma,
         best_by_demonstration=marked(np.array([row[2] for row in rows]), request.log.arms),
         posteriors=tuple(posteriors.values()), check=found.check,
@@ -223,7 +225,7 @@ def _as_estimate(found: Identification, level: float) -> Estimate | None:
 
 def _overview(record: ActionLog, found: Identification | None) -> str:
     """Say what the answer was read off."""
-    several = f" in {len(record):,} demonstrations" if len(record) > 1 else ""
+    several = f" in {counted(len(record), record.noun)}" if len(record) > 1 else ""
     rules = 0 if found is None else len(found.candidates)
     tried = f" {rules:,} rules were compared." if rules > 1 else ""  # of one, the sentence says that no other was
     choices, arms = counted(int(record.lengths.sum()), "choice"), counted(len(record.arms), "arm")

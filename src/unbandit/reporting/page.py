@@ -19,7 +19,8 @@ from unbandit._version import __version__
 from unbandit.errors import Audience, Notice, ParameterError, phrase, python_option
 from unbandit.files import written_whole
 from unbandit.fit import Check
-from unbandit.formatting import counted, interval, number, short_numbers, shortened, shown
+from unbandit.formatting import counted, interval, number, plural, short_numbers, shortened, shown
+from unbandit.log.columns import DEMONSTRATION
 from unbandit.plots import interval_bar
 from unbandit.reporting import provenance
 from unbandit.reporting.pdf import write_pdf
@@ -87,14 +88,17 @@ def said_of_rewards(rewards: np.ndarray[Any, np.dtype[np.float64]] | None, *, us
     return f"{which} are known, and were used."
 
 
-def glossary_with(rewards: Known) -> dict[str, str]:
-    """Return the glossary for a log of which no, some or all rewards are known."""
-    return {**GLOSSARY, "reward": f"{GLOSSARY['reward']} {TEXTS['rewards'][rewards]}"}
+def glossary_with(rewards: Known, noun: str = DEMONSTRATION) -> dict[str, str]:
+    """Return the glossary for a log of which no, some or all rewards are known, and that calls a demonstration so."""
+    texts = {**GLOSSARY, "reward": f"{GLOSSARY['reward']} {TEXTS['rewards'][rewards]}"}
+    if noun != DEMONSTRATION:
+        texts[DEMONSTRATION] += f" Here each {noun} is one."
+    return texts
 
 
-def basics(rewards: Known) -> dict[str, str]:
+def basics(rewards: Known, noun: str = DEMONSTRATION) -> dict[str, str]:
     """Return the words that every report has, explained for such a log."""
-    words = glossary_with(rewards)
+    words = glossary_with(rewards, noun)
     return {word: words[word] for word in BASICS}
 
 
@@ -236,16 +240,16 @@ class NoticeGroup(NamedTuple):
 
 
 def group_notices(
-    notices: Sequence[Notice], arms: Sequence[str], audience: Audience = python_option
+    notices: Sequence[Notice], arms: Sequence[str], audience: Audience = python_option, noun: str = DEMONSTRATION
 ) -> list[NoticeGroup]:
-    """Group notices by kind, in the order in which the kinds first appear."""
+    """Group notices by kind, in the order in which the kinds first appear; `noun` is what a demonstration is called."""
     groups: dict[str, list[Notice]] = {}
     for notice in notices:
         groups.setdefault(notice.code, []).append(notice)
     found = []
     for code, group in groups.items():
         messages = tuple(
-            (f"Demonstration {shown(notice.demonstration)}: " if notice.demonstration else "")
+            (f"{noun.capitalize()} {shown(notice.demonstration)}: " if notice.demonstration else "")
             + shortened(phrase(notice.text, audience), arms)
             for notice in group[:MOST_MESSAGES]
         )
@@ -272,7 +276,9 @@ def misfit(answer: "Estimate | Population", whose: str | None = None) -> dict[st
     }
 
 
-def fit_section(answer: "Estimate | Population", whose: str | None = None) -> dict[str, Any] | None:
+def fit_section(
+    answer: "Estimate | Population", whose: str | None = None, noun: str = DEMONSTRATION
+) -> dict[str, Any] | None:
     """Return what the template shows of a rule that fits, or could not be checked; None where it does not fit."""
     check = answer.check
     if check.verdict == "does not fit":
@@ -282,9 +288,9 @@ def fit_section(answer: "Estimate | Population", whose: str | None = None) -> di
     made = f"This log looks like one that {short_numbers(answer.rule)} makes ({check.chance}). {check.reason or ''}"
     rows, many = [each.said for each in check.statistics[:MOST_STATISTICS]], check.checked > 1 and whose is None
     if many and rows:
-        made = f"{made.strip()} {check.checked:,} demonstrations were compared, of which the least usual is shown: it "
+        made = f"{made.strip()} {counted(check.checked, noun)} were compared, of which the least usual is shown: it "
         made += "may lie outside of what is usual for a single one."
-    usual = "usual for one demonstration" if many else "usual for the rule"
+    usual = f"usual for one {noun}" if many else "usual for the rule"
     return {"sentence": made.strip(), "rows": rows, "whose": whose or _whose(check), "usual": usual}
 
 
@@ -325,6 +331,6 @@ def templates(package: str, folder: str = "") -> Environment:
         loader=PackageLoader(package, folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"counted": counted, "shown": shown, "short_numbers": short_numbers}
+    environment.filters |= {"counted": counted, "plural": plural, "shown": shown, "short_numbers": short_numbers}
     environment.filters["file_name"] = lambda path: Path(path).name
     return environment

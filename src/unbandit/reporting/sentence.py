@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unbandit.estimators.check import DOUBTS
 from unbandit.estimators.diagnostics import demonstrations_behind
-from unbandit.formatting import interval, listed, number, probability, quoted, share
+from unbandit.formatting import counted, interval, listed, number, plural, probability, quoted, share
 from unbandit.result import BEST, ArmEstimate, Estimate, Quantity, shown_quantity
 
 CHANCE_SHARE = 0.05
@@ -49,12 +49,12 @@ def _of_many(answer: Estimate) -> str:
     decided = settled(answer)
     times_best = marks[decided].sum(axis=0)
     if not decided.any():
-        return f"In none of the {total:,} demonstrations does the log show which of the {arms:,} arms is the best"
+        return f"In none of the {counted(total, answer.noun)} does the log show which of the {arms:,} arms is the best"
     places = np.argsort(marks[decided].argmax(axis=0), kind="stable")  # as they first appear
     alone = Counter({answer.arms[at]: int(times_best[at]) for at in places if times_best[at]})
     (first, times), *others = alone.most_common()
     which = f"{times:,} of {total:,}" if times < total else "both" if total == 2 else f"all {total:,}"
-    text = f"In {which} demonstrations {quoted(first)} is the {_best_of(arms)} of the {arms:,} arms"
+    text = f"In {which} {plural(answer.noun)} {quoted(first)} is the {_best_of(arms)} of the {arms:,} arms"
     parts = [f"in {count:,} it is {quoted(arm)}" for arm, count in others[:3]]
     if len(others) > 3:
         parts.append(f"in {sum(count for _, count in others[3:]):,} it is one of {len(others) - 3:,} other arms")

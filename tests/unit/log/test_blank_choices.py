@@ -88,7 +88,7 @@ def test_a_missing_round_can_be_ignored():
     ("data", "error", "words"),
     [
         (b"arm,reward\nA,1\n,1\nB,0\n", LogError, "expected no reward where there is no choice; 1 row"),
-        (b"subject,arm\nx,A\nx,B\ny,\ny,\n", LogError, 'expected a choice in demonstration "y"'),
+        (b"subject,arm\nx,A\nx,B\ny,\ny,\n", LogError, 'expected a choice in subject "y"'),
         (b"arm,round\n,1\n,2\n", LogError, "expected a choice in some row"),
         (b"arm,pulls\nA,4\nB,2\n", ParameterError, "expected only with a log of rounds"),
     ],

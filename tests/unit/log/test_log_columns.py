@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 
 from unbandit import ActionLog
 from unbandit.errors import LogError, ParameterError, phrase, shell_option
-from unbandit.log.columns import ALIASES, REWARDS, ROLES, SELDOM, find_columns
+from unbandit.log.columns import ALIASES, REWARDS, ROLES, SELDOM, find_columns, noun_of
 
 
 @pytest.mark.parametrize(("role", "alias"), [(role, alias) for role in ROLES for alias in sorted(ALIASES[role])])
@@ -272,7 +273,8 @@ def test_names_with_characters_that_nobody_sees() -> None:
         (["picked", "Trial 1"], {"arm": "pickd"}, "Did you mean --columns arm=picked?"),
         (["picked", "block"], {"arm": "xyz"}, "Name one of these with --columns arm=NAME."),
         (["round", "Choise"], None, "Did you mean --columns arm=Choise?"),
-        (["round", "picked"], None, "Say which one holds the arms with --columns arm=NAME."),
+        (["round", "picked"], None, "Did you mean --columns arm=picked?"),
+        (["round", "picked", "block"], None, "Say which one holds the arms with --columns arm=NAME."),
     ],
 )
 def test_a_name_that_is_nearly_right_is_suggested(names, columns, said) -> None:
@@ -290,3 +292,22 @@ def test_a_role_like_no_other_has_no_suggestion() -> None:
 def test_names_in_camel_case_are_recognised():
     found = find_columns(["createdAt", "variantName", "userId"], None)
     assert found == {"arm": (1,), "demonstration": (2,), "round": (0,)}
+
+
+def test_demonstrations_are_called_as_their_column_calls_them(tmp_path):
+    rows = b"Subject ID,trial,choice\nana,1,A\nana,2,B\n17,1,B\n17,2,A\n"
+    path = tmp_path / "log.csv"
+    path.write_bytes(rows)
+    log = ActionLog.from_bytes(rows)
+    assert log.noun == log.select(1).noun == "subject"
+    assert repr(log) == "<ActionLog: 2 subjects, 2 arms, 4 rounds>"
+    assert log.demonstrations.column == "Subject ID"
+    counts = ActionLog.from_bytes(b"rat,arm,pulls\n1,A,3\n1,B,1\n2,A,2\n2,B,2\n", columns={"demonstration": "rat"})
+    assert counts.noun == "rat"
+    scanned = ActionLog.scan(path)
+    assert noun_of(scanned.demonstrations) == "subject"
+    assert ActionLog.from_actions([["A", "B"], ["B", "A"]]).noun == "demonstration"
+    again = pickle.loads(pickle.dumps(log))
+    assert (again.noun, again.demonstrations) == ("subject", ("ana", "17"))
+    with pytest.raises(LogError, match='in subject "17"'):
+        ActionLog.from_bytes(rows + b"17,1,A\n")

@@ -219,7 +219,7 @@ def test_read_scanned_and_followed_give_the_same(tmp_path):
 def test_what_cannot_be_sorted_is_refused(tmp_path):
     path = written(tmp_path, ["3,x,A", "3,y,A", "2,y,B"])
     for attempt in (lambda: ActionLog.scan(path).pulls, lambda: followed(path)):
-        with pytest.raises(LogError, match='do not go back in demonstration "y"') as refused:
+        with pytest.raises(LogError, match='do not go back in user "y"') as refused:
             attempt()
         assert refused.value.row == 3
     assert "read it whole" in str(refused.value)

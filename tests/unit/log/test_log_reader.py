@@ -47,9 +47,9 @@ CASES = {
     "round,arm\n6,A\n5,B\n7,A\n": (2, "round", 5, "the opening is missing"),
     "round,arm\n-1,A\n0,B\n1,A\n": (1, "round", -1, "begin at -1"),
     "round,arm\n0,A\n9223372036854775807,B\n": (2, "round", 2**63 - 1, "missing rows"),
-    "run,round,arm\na,1,A\nb,1,B\na,2,A\nb,3,B\n": (4, "round", 3, 'in demonstration "b"'),
-    "run,round,arm\na,1,A\nb,2,B\n": (2, "round", 2, 'in demonstration "b"'),
-    "run,round,arm\na,1,A\nb,1,B\nb,1,B\n": (3, "round", 1, 'in demonstration "b"'),
+    "run,round,arm\na,1,A\nb,1,B\na,2,A\nb,3,B\n": (4, "round", 3, 'in run "b"'),
+    "run,round,arm\na,1,A\nb,2,B\n": (2, "round", 2, 'in run "b"'),
+    "run,round,arm\na,1,A\nb,1,B\nb,1,B\n": (3, "round", 1, 'in run "b"'),
     "arm\nA\nA\n": (None, "arm", "A", "arms=['A', 'OTHER']"),
     "arm,pulls\nA,3\nB,-1\n": (2, "pulls", -1, "0 or more"),
     "arm,pulls\nA,3\nB,0.5\n": (2, "pulls", "0.5", "Correct it or remove the row"),
@@ -57,7 +57,7 @@ CASES = {
     "arm,pulls\nA,3\nB,\n": (2, "pulls", None, "Fill it in or remove the row"),
     "arm,n\nA,3\nB,1\nA,2\n": (3, "arm", "A", "columns={'round': 'NAME'}"),
     "arm,pulls\nA,0\nB,0\n": (None, "pulls", 0, "columns={'pulls': 'NAME'}"),
-    "run,arm,pulls\n1,A,1\n1,B,1\n2,A,0\n2,B,0\n": (None, "pulls", 0, 'in demonstration "2"'),
+    "run,arm,pulls\n1,A,1\n1,B,1\n2,A,0\n2,B,0\n": (None, "pulls", 0, 'in run "2"'),
     "arm,pulls\nA,3\n": (None, "arm", "A", "arms=['A', 'OTHER']"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import made
@@ -12,6 +13,7 @@ import unbandit
 from unbandit.errors import Notice
 from unbandit.estimators.diagnostics import Diagnostic
 from unbandit.estimators.procedures import Method
+from unbandit.reporting import identification_report
 from unbandit.reporting.api import LEFT_OUT
 from unbandit.reporting.assumptions import METHODS
 from unbandit.reporting.page import MARKS, NOTICES, VERDICTS, group_notices
@@ -108,3 +110,20 @@ def test_whatever_is_said_is_on_the_page_with_its_explanation(kind):
         if max(map(len, report.answer.arms)) < 80 and len(report.answer.demonstrations) == 1:
             assert notice.message in page
     assert ("read" in page and "before you rely on the numbers" in page) == bool(report.answer.warnings)
+
+
+def test_a_report_calls_demonstrations_as_the_log_does():
+    rows = "".join(f"{who},{arm}\n" for who in ("ana", "17") for arm in "AB" + "AAAB" * 20 + "A" * 118)
+    log = unbandit.ActionLog.from_bytes(f"subject,arm\n{rows}".encode())
+    for page in (
+        unbandit.report(log, "ucb:alpha=0.25", sigma=1.0),
+        identification_report(log, "ucb:alpha=0.25", sigma=1.0),
+    ):
+        text = re.sub(r"data:image[^\"]*|<[^>]*>", "", page.main)
+        assert "Subject ana" in text
+        assert "All subjects together" in text
+        assert " in 2 subjects" in text
+        assert "One panel per subject" in text
+        assert "Here each subject is one." in text
+        others = re.sub(r'"subject" as demonstration|--columns demonstration=\S*', "", text)
+        assert not re.search(r"[Dd]emonstration (ana|17)|(All|2|first) demonstrations", others)
