@@ -181,12 +181,13 @@ def _bound(value: object, arm: str, times: LogTimes | None) -> _Bound:
     if isinstance(value, str) and text.removesuffix(".0").isdecimal():
         number = int(text.removesuffix(".0"))
     if number is None or (times is not None and times.since_1970):
-        moment = moment_of(text) if isinstance(value, str | date) or number is not None else None
+        like = "" if times is None else times.form
+        moment = moment_of(text, like) if isinstance(value, str | date) or number is not None else None
         if moment is not None:
             return moment
     if number is None or not 1 <= number < ALWAYS:
         text = f"expected a round, counted from 1, or a time such as 2026-05-31, for {quoted(arm)}; got "
-        remedy = "Leave it blank for no limit."
+        remedy = "Leave it blank for no limit. Times are written in ISO 8601, or as the log writes them."
         raise ParameterError(f"{text}{checks.brief(value)}.", parameter="availability", value=value, remedy=remedy)
     return number
 

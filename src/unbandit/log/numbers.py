@@ -127,8 +127,8 @@ class LogTimes(NamedTuple):
         return int(np.searchsorted(self.times, moment.time + after))
 
 
-def moment_of(text: str) -> Moment | None:
-    """Read a date, or a date and time, in ISO 8601 or as numbers since 1970; None for anything else.
+def moment_of(text: str, like: str = "") -> Moment | None:
+    """Read a date, or a date and time, in ISO 8601, `like` those of a log, or as numbers since 1970; None for others.
 
     Examples
     --------
@@ -136,6 +136,10 @@ def moment_of(text: str) -> Moment | None:
     (Moment(time=1780185600000000000, form='dates'), None, 'seconds since 1970')
     """
     cell = pl.Series([text.strip()])
+    for style in {_style(like), _style(like).removesuffix(" on a 12-hour clock")} & {*_STYLES} - {""}:
+        times, forms = _written_times(cell, style)
+        if forms[0]:
+            return Moment(int(times[0]), _kind(forms[0]))
     form = "" if re.fullmatch("[0-9]{8}", cell[0]) else RoundColumn("first")._form_of(cell)
     if form in ("", _PLAIN, _EXCEL) or _style(form):
         return None
@@ -339,8 +343,11 @@ class RoundColumn:
             remedy = "Write the year first, with four digits, as in 2026-05-31"
         elif parts and not _style(self.form or ""):
             readings = [each for each in _styles_of(value) if _written_times(pl.Series([value]), each)[1][0]]
-            got += ", of which the day and the month cannot be told apart" if len(readings) > 1 else ""
-            got += ", and other rows have the day and the month in another order" if len(readings) == 1 else ""
+            if readings:
+                is_open = len(readings) > 1
+                got += ", of which the day and the month cannot be told apart" if is_open else ""
+                got += "" if is_open else ", and other rows have the day and the month in another order"
+                remedy = "Write the year first, as in 2026-05-31 or 2026-05-31T14:03:22Z"
         remedy += f". If another column numbers the rounds, name it with {naming('round')}. If none does, the rows are "
         remedy += f"complete, and the first choice comes first, keep the order of the file with {naming('round', '')}."
         return refuse(f"expected {expected}; got {got}.", row=row + 1, column=self.name, value=value, remedy=remedy)

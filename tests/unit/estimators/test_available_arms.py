@@ -431,6 +431,10 @@ def local(time):
     return time.strftime("%Y-%m-%d %H:%M")
 
 
+def american(time):
+    return time.strftime("%m/%d/%Y %I:%M %p")
+
+
 def day(time):
     return time.strftime("%Y-%m-%d")
 
@@ -448,6 +452,8 @@ def seconds(time):
         (local, local),
         (seconds, zoned),
         (zoned, datetime.astimezone),
+        (american, american),
+        (american, local),
     ],
 )
 def test_times_stand_for_the_rounds_that_the_log_has_then(log_has, table_has):
@@ -476,6 +482,7 @@ def test_a_date_is_its_whole_day_and_says_of_which_zone():
     assert said_of_table(told_availability(timed(log, zoned), table)).message.endswith("Days are those of UTC.")
     assert told_availability(timed(log, day), table).first[2] == 73
     assert told_availability(timed(log, local), {"2": ("2026-04-30", None)}).first[2] == 1
+    assert told_availability(timed(log, american), {"2": ("05/02/2026", None)}).first[2] == 73
 
 
 @pytest.mark.parametrize(

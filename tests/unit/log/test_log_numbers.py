@@ -549,7 +549,7 @@ def test_following_resumes_in_the_order_of_day_and_month(tmp_path):
 def test_an_undecided_first_block_is_refused_wherever_the_log_is_read(tmp_path):
     path = written(tmp_path, ["05/01/2026,x,A", "05/02/2026,x,B"])
     for attempt in (ActionLog.read, lambda file: ActionLog.scan(file).pulls, followed):
-        with pytest.raises(LogError, match="of which the day and the month cannot be told apart"):
+        with pytest.raises(LogError, match=r"of which the day and the month cannot be told apart\. Write the year first"):
             attempt(path)
 
 
