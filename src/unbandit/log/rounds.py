@@ -386,9 +386,14 @@ def tied_times(table: Collection, places: Integers, name: str, *, newest_first: 
         text += "of the file, so they are almost surely backwards. Reverse the rows of the file first, as in "
         text += f"`{_REVERSE}`, or name a column that numbers the rounds with {naming('round')}."
         return (Notice("ties-backwards", text, count=count),)
-    if 2 * count <= table.codes.size:
+    return mostly_tied(count, table.codes.size, name)
+
+
+def mostly_tied(count: int, rows: int, name: str) -> tuple[Notice, ...]:
+    """Warn of times that most rows share with the row before."""
+    if 2 * count <= rows:
         return ()
-    text = f'{count:,} of {table.codes.size:,} rows share their time in "{name}" with the row before: nothing but the '
+    text = f'{count:,} of {rows:,} rows share their time in "{name}" with the row before: nothing but the '
     text += "order of the file says in which order these choices were made, and if that is wrong, so are all numbers, "
     text += "unless a rule made them all at once, in a batch. "
     text += f"Write times to the second or finer, or name a column that numbers the rounds with {naming('round')}."
@@ -407,11 +412,7 @@ class CoarseTimes:
     def add(self, times: Integers) -> None:
         """Take further times."""
         self.count += times.size
-        for again in (times, np.empty(0, np.int64)):  # few are left to be put in order
-            both = np.concatenate((self.times, again))
-            stretches = both >> (int(both.max() - both.min()) // MOST_STRETCHES).bit_length()
-            cut = np.concatenate(([True], (np.diff(stretches) != 0) | (np.diff(both) < 0), [True]))
-            self.times = np.unique(both[cut[1:] | cut[:-1]])
+        self.times = _thinned(np.union1d(self.times, _thinned(times)))
 
     def hole(self, column: RoundColumn, begins: Integers, ends: Integers) -> tuple[Notice, ...]:
         """Say where a log has no rows for far longer than usual, nights, weekends and holidays not counted.
@@ -431,6 +432,13 @@ class CoarseTimes:
         text += "usual. If choices were made then, they are missing, and the values are wrong: read the rows before "
         text += f"the hole alone, or number the rounds, missing ones too, and name that column with {naming('round')}."
         return (Notice("hole-in-times", text),)
+
+
+def _thinned(times: Integers) -> Integers:
+    """Return the first and the last of sorted times in each stretch; of others more than these, in order."""
+    stretches = times >> (int(times.max() - times.min()) // MOST_STRETCHES).bit_length()
+    last = np.flatnonzero((stretches[1:] != stretches[:-1]) | (times[1:] < times[:-1]))
+    return np.unique(times[np.concatenate(([0], last, last + 1, [-1]))])
 
 
 def hole_in_times(times: Integers, column: RoundColumn, offsets: Integers) -> tuple[Notice, ...]:

@@ -16,7 +16,7 @@ from unbandit.log.columns import naming
 from unbandit.log.labels import Codes, Integers, LabelColumn, Refuse, blank_choice_remedy, run_starts
 from unbandit.log.numbers import RoundColumn
 from unbandit.log.reader import Reader, Rows, arm_order, batches_of, in_demonstration, label_notices, with_clock
-from unbandit.log.rounds import CoarseTimes, compared_times, goes_by_time, said_of_times, times_left
+from unbandit.log.rounds import CoarseTimes, compared_times, goes_by_time, mostly_tied, said_of_times, times_left
 from unbandit.log.sources import ROWS, Arms, Batch, Columns, Source, check_alike, source_notices
 from unbandit.log.tallies import LookRule, Need, Tallies, broken_rounds, looks_at, switching_against
 from unbandit.tables import Tabular
@@ -58,8 +58,9 @@ class OrderedReader(Reader):
             self.notices += (Notice("reading", text),)
         self._round_column = RoundColumn(self.name["round"], times) if "round" in self.name else None
         self._begins, self._counted = (np.array(each, np.int64) for each in rounds or ([-1], [0]))
-        begins, seen, (count,) = coarse or (self._begins, [], [0])  # an earlier version kept neither
+        begins, latest, seen, (count, is_open) = coarse or (self._begins, [0], [], [0, 0])  # not kept earlier
         self._first_times, self._coarse = np.array(begins, np.int64), CoarseTimes(seen, count)
+        self._latest_arms, self._is_open = np.array(latest, np.int64), is_open  # whether ties are of several arms
         self.order_notices: tuple[Notice, ...] = ()
 
     def compare_with_times(self, *sources: Source) -> None:
@@ -91,16 +92,18 @@ class OrderedReader(Reader):
 
     @property
     def coarse(self) -> list[list[int]] | None:
-        """Return the first time of each demonstration, and what holes are found by; None for round numbers."""
-        state = [self._first_times.tolist(), self._coarse.times.tolist(), [self._coarse.count]]
-        return state if self.times else None
+        """Return each demonstration's first time and latest arm, and what holes are found by; None without times."""
+        each = (self._first_times, self._latest_arms, self._coarse.times)
+        return [*map(np.ndarray.tolist, each), [self._coarse.count, self._is_open]] if self.times else None
 
     def time_notices(self) -> tuple[Notice, ...]:
-        """Say that times order the rounds, if they do, and where they have a hole."""
+        """Say that times order the rounds, if they do, whether they leave that open, and where they have a hole."""
         column = self._round_column
         if column is None or not column.form:
             return ()
-        return column.notice(int(self._counted.sum())), *self._coarse.hole(column, self._first_times, self._begins)
+        ties = int(self._counted.sum())
+        tied = mostly_tied(ties, self._coarse.count, column.name) if self._is_open else ()
+        return column.notice(ties), *tied, *self._coarse.hole(column, self._first_times, self._begins)
 
     def known(self) -> tuple[int, int]:
         """Return how many demonstrations and arms were met so far."""
@@ -119,6 +122,7 @@ class OrderedReader(Reader):
         count = int(rows.who.max()) + 1
         self._begins, self._counted = grown(self._begins, (count,), -1), grown(self._counted, (count,))
         self._first_times = grown(self._first_times, (count,), -1)
+        self._latest_arms = grown(self._latest_arms, (count,))
         who = np.repeat(rows.who, np.diff(rows.starts))
         order = np.argsort(who, kind="stable")
         which, ordered = who[order], times[order]
@@ -133,8 +137,12 @@ class OrderedReader(Reader):
             where = in_demonstration(self.names_with_column, int(who[wrong]))
             text = f"expected times that do not go back{where}; got {got} after {earlier}."
             raise refuse(text, row=wrong + 1, column=self.name["round"], remedy=_IN_ORDER)
-        np.add.at(self._counted, which[ordered == before], 1)
-        came, firsts = which[begins[:-1]], ordered[begins[:-1]]
+        tied = ordered == before
+        np.add.at(self._counted, which[tied], 1)
+        came, firsts, arms = which[begins[:-1]], ordered[begins[:-1]], rows.codes[order]
+        differs = np.concatenate(([False], arms[1:] != arms[:-1]))
+        differs[begins[:-1]] = arms[begins[:-1]] != self._latest_arms[came]
+        self._is_open, self._latest_arms[came] = self._is_open | int((tied & differs).any()), arms[begins[1:] - 1]
         self._first_times[came] = np.where(self._first_times[came] < 0, firsts, self._first_times[came])
         self._begins[came] = ordered[begins[1:] - 1]
         self._coarse.add(ordered)

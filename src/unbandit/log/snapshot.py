@@ -238,9 +238,9 @@ def _check_position(position: _Position, lengths: Integers) -> None:
         _expect(all(-1 <= value < 2**62 for values in position.rounds for value in values), "rounds")
     if position.coarse is not None:
         _expect(all(-1 <= value < 2**62 for values in position.coarse for value in values), "times")
-        _expect(len(position.coarse) == 3, "times")
-        firsts, seen, count = position.coarse
-        _expect(position.rounds is not None and len(firsts) == len(position.rounds[0]) and len(count) == 1, "times")
+        _expect(len(position.coarse) == 4 and position.rounds is not None, "times")
+        firsts, arms, seen, count = position.coarse
+        _expect(len(firsts) == len(arms) == len((position.rounds or [[]])[0]) and len(count) == 2, "times")
         _expect(seen == sorted(set(seen)) and (not seen or seen[0] >= 0), "times")
 
 

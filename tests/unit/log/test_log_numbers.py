@@ -549,7 +549,7 @@ def test_following_resumes_in_the_order_of_day_and_month(tmp_path):
 def test_an_undecided_first_block_is_refused_wherever_the_log_is_read(tmp_path):
     path = written(tmp_path, ["05/01/2026,x,A", "05/02/2026,x,B"])
     for attempt in (ActionLog.read, lambda file: ActionLog.scan(file).pulls, followed):
-        with pytest.raises(LogError, match=r"of which the day and the month cannot be told apart\. Write the year first"):
+        with pytest.raises(LogError, match=r"of which the day and the month cannot be told apart"):
             attempt(path)
 
 
@@ -765,6 +765,28 @@ def test_holes_are_the_same_in_logs_that_are_read_scanned_and_followed(tmp_path,
         follower = Follower(path, log, position=position)
         assert sum(follower.news()) > 0
     assert hole(follower.notices) == expected
+
+
+@pytest.mark.parametrize(("arms", "is_said"), [("AB", True), ("A", False)])
+def test_times_that_most_rows_share_are_warned_of_however_a_log_is_read(tmp_path, arms, is_said):
+    """Unless the rows of one time are all of one arm."""
+    rows = [f"2026-05-{1 + at // 10:02},{'xy'[at % 2]},{arms[at // 2 % len(arms)]}" for at in range(60)]
+    rows += ["2026-06-01,x,A", "2026-06-01,y,A", "2026-06-02,x,B", "2026-06-02,y,B"]
+    path = written(tmp_path, rows)
+
+    def tied(notices):
+        return [each for each in notices if each.code == "times-tied"]
+
+    expected = tied(ActionLog.read(path).reading)
+    assert bool(expected) == is_said
+    assert tied(ActionLog.scan(path).reading) == expected == tied(followed(path)[1].notices)
+    log, position = GrowingLog(), None
+    for end in range(1, len(rows) + 1):
+        written(tmp_path, rows[:end])
+        follower = Follower(path, log, position=position)
+        assert sum(follower.news()) == 1
+        position = json.loads(json.dumps(follower.position()))
+    assert tied(follower.notices) == expected
 
 
 def test_pauses_between_demonstrations_are_no_holes_in_scanned_logs(tmp_path):
