@@ -210,7 +210,12 @@ def _draw_evidence(axes: Axes, answer: Identification) -> None:
     axes.set_xticks(powers, [_power_of_ten(power) for power in powers])
     axes.minorticks_off()
     axes.axvline(math.log10(20), color=INK, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
-    axes.set_xlabel("times less probable than under the first rule\n(dashed: 20 times)")
+    than = (
+        "times less probable than\nunder the first rule"
+        if parts.is_narrow()
+        else "times less probable than under the first rule"
+    )
+    axes.set_xlabel(f"{than}\n(dashed: 20 times)")
     _name_rows(axes, [short(each.name, LONGEST_NAME) for each in answer.candidates])
 
 

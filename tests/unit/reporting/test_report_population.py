@@ -72,8 +72,8 @@ def test_numbers_of_a_parameter_have_the_same_decimals():
     page = report()
     value, ends = re.search(r"is ([\d.]+) \(95% interval ([\d.]+ to [\d.]+)\)", page.sentence).groups()
     assert len({len(number.partition(".")[2]) for number in (value, *ends.split(" to "))}) == 1
-    assert f'<td class="amount">{value}</td><td class="reach">{ends}</td>' in page.main
-    assert page.main.count("narrow-only") == 1  # a table for each parameter on a phone
+    assert all(f'<td class="amount wraps">{number}</td>' in page.main for number in (value, ends))
+    assert page.main.count("Table of participants: ") == 1  # a table for each parameter
 
 
 def test_names_and_units_that_are_none_are_refused():
