@@ -270,6 +270,9 @@ def _value_in(rule: type[Rule], key: str, text: str) -> Any:
 def rule_in(text: str, find: Callable[[str, str], type[Rule]], parameter: str) -> Any:
     """Read `name:key=value,...`: the rule that `find` has of this name, or a family where numbers are to be fitted."""
     name, _, rest = text.strip().partition(":")
+    if "," in name and "=" in text:
+        remedy = f'Write parameters after a colon, as in "{text.strip().replace(",", ":", 1)}".'
+        raise ParameterError(f'expected name:key=value; got "{text}".', parameter=parameter, value=text, remedy=remedy)
     rule = find(name, parameter)
     parameters: dict[str, Any] = {}
     pieces = [piece.strip() for piece in rest.split(",")]

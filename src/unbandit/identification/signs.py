@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unbandit.demonstrators import RandomisedRule
 from unbandit.errors import Notice, option
-from unbandit.estimators.diagnostics import BEGINNING, sorted_rows
+from unbandit.estimators.diagnostics import BEGINNING, sorted_rows, table_with
 from unbandit.estimators.posterior import LATE_PULLS
 from unbandit.formatting import counted, joined, quoted
 from unbandit.identification.evidence import Contender, IdentificationRequest
@@ -41,11 +41,11 @@ def appeared_late(log: ActionLog) -> list[Notice]:
     if not marked.size:
         return []
     when = [int(firsts[late[:, at], at].min()) for at in marked]
-    arm, round = min(zip((log.arms[at] for at in marked), when, strict=True), key=lambda pair: pair[1])
+    (round, arm), *_ = spans = sorted(zip(when, (log.arms[at] for at in marked), strict=True))
     more = f" (and {marked.size - 1} more after it)" if marked.size > 1 else ""
     text = (
         f"Arm {quoted(arm)} first appears in round {round:,}{more}. Every arm is taken to have been available from "
-        f"the first round. If it was not, give the arm's first round with {option('availability')}."
+        f"the first round. If it was not, {table_with([(name, first, None) for first, name in spans])}"
     )
     return [Notice("appeared-late", text, round=round, arm=arm)]
 
@@ -157,7 +157,7 @@ def _signs_of_change(log: ActionLog, run: NDArray[np.int64]) -> list[Notice]:
     if missed[gone] > GONE:
         text = (
             f"{quoted(log.arms[gone])} was chosen in {share[gone]:.0%} of the rounds up to round {last[gone]:,}, and "
-            f"never after it. If it was withdrawn, give its last round with {option('availability')}."
+            f"never after it. If it was withdrawn, {table_with([(log.arms[gone], None, int(last[gone]))])}"
         )
         found.append(Notice("shows-withdrawal", text, round=int(last[gone]), arm=log.arms[gone]))
     before, after = int(early.argmax()), int(late.argmax())

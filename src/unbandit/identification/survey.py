@@ -48,7 +48,7 @@ from unbandit.identification.candidates import (
     candidates_for,
     split_candidates,
 )
-from unbandit.identification.signs import signs
+from unbandit.identification.signs import appeared_late, signs
 from unbandit.inference import decisions
 from unbandit.inference.check import DOES_NOT_FIT, check_log
 from unbandit.inference.prior import usual_prior
@@ -377,7 +377,7 @@ def check(
     if isinstance(noise, Bernoulli) and candidates is None and unweighed:
         notes = [*notes, Notice("only-simulated", ONLY_SIMULATED)]
     if not fitting:
-        shown = signs(record, there)
+        shown = [*(appeared_late(record) if there is None else ()), *signs(record, there)]
         habit = any(each.code == "shows-habit" for each in shown)
         random = not habit and any(row.check.instead[:1] == (RANDOM,) for row in rows)
         warnings = [*warnings, Notice("looks-random", LOOKS_RANDOM) if random else Notice("none-fits", NONE_FITS)]

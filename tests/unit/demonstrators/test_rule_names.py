@@ -22,6 +22,12 @@ def test_capitals_hyphens_underscores_and_blanks_do_not_matter(spelt, name):
     assert parse_rule(spelt).name == name
 
 
+def test_parameters_without_a_colon_are_refused_with_one():
+    with pytest.raises(ParameterError, match='as in "ucb1:batch=20,delay=geometric:50"') as refused:
+        parse_rule("ucb1,batch=20,delay=geometric:50")
+    assert refused.value.parameter == "rule"
+
+
 def test_a_rule_for_features_is_found_alike():
     assert linear_rule_named("Lin_UCB") is linear_rules()["linucb"]
     with pytest.raises(ParameterError, match="without features"):

@@ -489,7 +489,14 @@ def test_an_arm_that_first_appears_late_is_noted_with_what_to_do():
     late = ["A", "B"] * 20 + ["C", "A"] * 20
     (notice,) = appeared_late(ub.ActionLog.from_actions(late, arms=["A", "B", "C"]))
     assert (notice.code, notice.arm, notice.round) == ("appeared-late", "C", 41)
-    assert "availability" in notice.message
+    assert "give availability a table with the lines `arm,first,last` and `C,41,`." in notice.message
+    found = ub.check(ub.ActionLog.from_actions(late), sigma=0.5)
+    assert not found.fitting
+    assert "appeared-late" in [each.code for each in found.warnings]
+    assert "appeared-late" not in [
+        each.code
+        for each in ub.check(ub.ActionLog.from_actions(late), sigma=0.5, availability={"C": (41, None)}).warnings
+    ]
     with pytest.raises(ub.NotIdentifiable, match=r'Arm "C" first appears in round 41'):
         ub.identify(ub.ActionLog.from_actions(late), ["ucb1", "moss"], sigma=0.5)
 
@@ -615,6 +622,8 @@ def test_sorted_rows_are_named_whatever_explains_them():
     ],
 )
 def test_what_a_log_shows_by_itself(actions, codes):
+    gone = [each.message for each in signs(ub.ActionLog.from_actions(actions)) if each.code == "shows-withdrawal"]
+    assert not gone or "the lines `arm,first,last` and `A,,102`." in gone[0]
     assert {each.code for each in signs(ub.ActionLog.from_actions(actions))} == codes
 
 
