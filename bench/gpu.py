@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.report import WARNING, Row, markdown, number
 from bench.setting import FULL, QUICK, RULE, Effort, instance_of
-from unbandit import SAE, UCB, Instance, Study, datasets
+from unbandit import SAE, UCB, UCB1, Instance, Study, datasets
 from unbandit.demonstrators import Demonstrator
 from unbandit.devices import checked_device, gpu_name
 
@@ -48,11 +48,12 @@ def rates(effort: Effort) -> list[Row]:
     battery = protocols()
     adjusted = UCB.variance_adjusted(alpha=0.25, sigma=battery.sigma)
     cases = [
-        ("UCB, K=2, T=5,000, simulated and estimated", instance_of(2), RULE, 5_000, 16_000_000, 80.0),
-        ("UCB, K=4, T=5,000, simulated and estimated", instance_of(4), RULE, 5_000, 16_000_000, 80.0),
+        ("UCB, K=2, T=5,000, simulated and estimated", instance_of(2), RULE, 5_000, 16_000_000, 95.0),
+        ("UCB, K=4, T=5,000, simulated and estimated", instance_of(4), RULE, 5_000, 16_000_000, 70.0),
         ("UCB, K=20, T=5,000, simulated and estimated", instance_of(20), RULE, 5_000, 4_000_000, 20.0),
-        ("UCB, K=224 in equal steps, T=25,000, simulated and estimated", instance_of(224), RULE, 25_000, 200_000, 6.0),
-        ("UCB, 224 charging protocols, T=25,000, simulated and estimated", battery, adjusted, 25_000, 200_000, 6.0),
+        ("UCB, K=224 in equal steps, T=25,000, simulated and estimated", instance_of(224), RULE, 25_000, 400_000, 10.0),
+        ("UCB, 224 charging protocols, T=25,000, simulated and estimated", battery, adjusted, 25_000, 400_000, 12.0),
+        ("UCB1, K=20, T=5,000, simulated and estimated", instance_of(20), UCB1(), 5_000, 2_000_000, 7.0),
         ("SAE, K=2, T=5,000, simulated and estimated", instance_of(2), SAE(), 5_000, 16_000_000, None),
         ("SAE, K=4, T=5,000, simulated and estimated", instance_of(4), SAE(), 5_000, 16_000_000, None),
     ]
@@ -67,7 +68,7 @@ def rates(effort: Effort) -> list[Row]:
 def shares(effort: Effort) -> list[Row]:
     """Return in how many demonstrations every action is the CPU's."""
     rows = []
-    for rule, arms in ((RULE, 2), (RULE, 4), (RULE, 20), (SAE(), 4)):
+    for rule, arms in ((RULE, 2), (RULE, 4), (RULE, 20), (UCB1(), 20), (SAE(), 4)):
         runs, horizon = effort.of(SHARE_RUNS), 5_000
         here, there = (
             rule.demonstrate(instance_of(arms), horizon, runs=runs, seed=1, device=device) for device in ("cpu", "cuda")

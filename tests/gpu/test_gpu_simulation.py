@@ -63,7 +63,11 @@ def test_same_evidence_as_the_cpu(rule, size):
     ("rule", "spread"),
     [("ucb", 0.0), ("ucb:alpha=0.9,scale=0.3", 0.3), ("ucb", 2.0), ("moss", 0.3), ("sae", 0.3), ("softmax", 0.3)],
 )
-def test_many_arms_as_on_the_cpu(rule, spread, size):
+@pytest.mark.parametrize("many", [1, 1 << 40])  # with a thread per demonstration, and with a group of threads
+def test_many_arms_as_on_the_cpu(rule, spread, many, size, monkeypatch):
+    from unbandit.kernels.gpu import stage
+
+    monkeypatch.setattr(stage, "MANY_RUNS", many)
     rule, runs = parse_rule(rule), size[1]
     arms, horizon = (70, 240) if runs < 10 else (224, 2_000)
     instance = Instance(np.random.default_rng(2).normal(0, spread, arms), 0.5)
@@ -76,7 +80,11 @@ def test_many_arms_as_on_the_cpu(rule, spread, size):
 @pytest.mark.parametrize(
     ("rule", "arms", "horizon"), [("ucb", 70, 5), ("ucb", 70, 71), ("moss", 33, 2), ("moss", 33, 40)]
 )
-def test_horizons_about_the_number_of_arms(rule, arms, horizon, size):
+@pytest.mark.parametrize("many", [1, 1 << 40])
+def test_horizons_about_the_number_of_arms(rule, arms, horizon, many, size, monkeypatch):
+    from unbandit.kernels.gpu import stage
+
+    monkeypatch.setattr(stage, "MANY_RUNS", many)
     rule, runs = parse_rule(rule), min(size[1], 3)
     instance = Instance(np.linspace(1, 0, arms), 0.5)
     here, there = (rule.evidence(instance, horizon, runs=runs, seed=1, device=device) for device in ("cpu", "cuda"))
@@ -102,3 +110,17 @@ def test_the_order_of_arms_is_the_tapes(size):
     orders = Tape(9).orders(np.arange(3, 3 + runs), 7)
     assert (orders == scene.order.copy_to_host().T).all()
     assert (orders.argsort(axis=1) == scene.place.copy_to_host().T).all()
+
+
+@pytest.mark.parametrize("word", [0, 1, (1 << 55) - 1, 5 << 51, (1 << 63) | 3, (1 << 64) - 1, 1 << 59, 0xF << 55])
+def test_normals_and_words_have_the_cpus_bits(word):
+    from unbandit.kernels.gpu import port
+    from unbandit.kernels.rng import QUANTILE_TABLE, normal_from_word, philox
+
+    if not port.SIMULATED:
+        pytest.skip("functions of a GPU cannot be called from outside of it")
+    far = port.one_sided()
+    here = normal_from_word(np.uint64(word), QUANTILE_TABLE)
+    assert port.normal_on_gpu(np.uint64(word), (far[:, : port.ALL_NEAR], far)) == here
+    counters = [np.uint64(each) for each in (word % 2**32, 7, 11, 1, word >> 32, 5)]
+    assert port.philox_on_gpu(*counters) == philox(*counters)

@@ -98,7 +98,8 @@ def table_width(parameters: Any, pulls: Any) -> Any:
 
 
 @inlined
-def _power_width(parameters: Any, pulls: Any) -> Any:
+def power_width(parameters: Any, pulls: Any) -> Any:
+    """Compute a width."""
     return parameters.factor * math.sqrt(parameters.growth / np.float64(np.int64(pulls)))
 
 
@@ -115,7 +116,7 @@ def _additive_mean(parameters: Any, index: float, pulls: Any, round: Any) -> Any
     return index - width_value(parameters, pulls)
 
 
-_WIDTHS: dict[type, Formula] = {np.ndarray: table_width, PowerWidth: _power_width, SparseWidths: _sparse_width}
+_WIDTHS: dict[type, Formula] = {np.ndarray: table_width, PowerWidth: power_width, SparseWidths: _sparse_width}
 
 
 def _width_of(parameters: Any) -> Formula | None:

@@ -4,8 +4,9 @@
 of a warp mostly pull the same one at the same time; an arm's position in its run decides which rewards it draws, and
 who wins a tie. Four rounds' actions are packed into a word.
 
-**Many arms** (`counted_by_levels`): a block of threads per demonstration, by the method of `kernels.counts`: each arm
-advances on its own to a common level, so the threads never wait for each other's arms.
+**Many arms**, by the method of `kernels.counts`: each arm advances on its own from one common level to the next. Of
+many demonstrations each has a thread (`counted_alone`), which draws two rewards in every turn, of whatever arm it has
+got to. Of few, each has a block of threads (`counted_by_levels`), which never wait for each other's arms.
 """
 
 from functools import lru_cache
@@ -25,13 +26,12 @@ from unbandit.kernels.simulate_index import next_level
 ONE = np.uint64(1)
 MOST_MERGED_ARMS = 32  # the most arms for which this is the fastest way
 
-LOOKED_UP = range(2, 9)
-"""Numbers of arms whose sums are looked up by the arm; sums of more arms do not fit, and all are compared."""
+IN_REGISTERS = 8  # the most arms whose sums, pulls and indices are kept in registers
 
 
 def threads_per_block(arms: int) -> int:
     """Return the number of threads of a block: fewer for more arms. Measured on an H200."""
-    return 640 if arms in LOOKED_UP else 576
+    return 512 if arms <= IN_REGISTERS else 576
 
 
 BITS, A_WORD, LOW = np.uint64(5), 12, np.uint64(31)
@@ -50,8 +50,7 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
 
     Words are (a quarter of the rounds, runs), pulls (arms, runs). Ties are looked for only if `ties` are possible.
     """
-    looked_up = arms in LOOKED_UP
-    meanings = port.meanings_of(formulas, port.near_coefficients(ALL_NEAR))
+    meanings = port.meanings_of(formulas)
     index_of, inverse, block, draw, fill, stands = (
         ported(function, meanings)
         for function in (meanings[index_value], inverse_of, philox, reward_from_word, port.bring_near, place_of)
@@ -76,16 +75,16 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
             places_1 |= shifted if A_WORD <= arm < 2 * A_WORD else np.uint64(0)
             places_2 |= shifted if arm >= 2 * A_WORD else np.uint64(0)
         places = (places_0, places_1, places_2)
-        opening, word = min(arms, horizon), 0
+        opening, word = min(arms, horizon), np.uint32(0)
         # --- the opening: the positions in turn ---
         for t in range(opening):
             chosen = 0
             for arm in range(arms):
                 chosen = arm if stands(places, arm) == t else chosen
-            word |= chosen << (8 * (t & 3))
+            word = np.uint32(word | (chosen << (8 * (t & 3))))
             if t & 3 == 3:
                 words[t >> 2, run] = word
-                word = 0
+                word = np.uint32(0)
         for arm in range(arms):
             pulls[arm], totals[arm], index[arm] = 0, 0.0, -np.inf
             if stands(places, arm) < opening:
@@ -94,41 +93,203 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
                 pulls[arm], totals[arm] = 1, total
                 index[arm] = index_of(parameters, total * inverse(scene.inverse, ONE), ONE, ONE)
         # --- then the arm with the largest index, the first position winning a tie ---
-        for t in range(opening, horizon):
+        row, shift, t, last = np.int32(opening >> 2), np.int32(8 * (opening & 3)), np.int32(opening), np.int32(horizon)
+        while t < last:
             chosen, value, n, total = 0, index[0], pulls[0], totals[0]
             for arm in range(1, arms):
                 ahead = index[arm] > value
                 if ties:
                     ahead |= index[arm] == value and stands(places, arm) < stands(places, chosen)
-                if ahead and looked_up:
-                    chosen, value = arm, index[arm]
-                elif ahead:
+                if ahead:
                     chosen, value, n, total = arm, index[arm], pulls[arm], totals[arm]
-            if looked_up:
-                n, total = pulls[chosen], totals[chosen]
             place = stands(places, chosen)
             first, second = block(np.uint64(n) >> ONE, place, name, REWARDS, scene.key[0], scene.key[1])
             total += draw(second if n & 1 else first, scene.listed[chosen], scene.sigma, scene.bernoulli, table)
             n += 1
             sample_mean = total * inverse(scene.inverse, np.uint64(n))
             value = index_of(parameters, sample_mean, np.uint64(n), np.uint64(t + 1))
-            if looked_up:
-                pulls[chosen], totals[chosen] = n, total
+            if arms <= IN_REGISTERS:
                 for arm in range(arms):
-                    if arm == chosen:
-                        index[arm] = value
+                    pulls[arm] = n if arm == chosen else pulls[arm]
+                    totals[arm] = total if arm == chosen else totals[arm]
+                    index[arm] = value if arm == chosen else index[arm]
             else:
                 for arm in range(arms):
                     if arm == chosen:
                         pulls[arm], totals[arm], index[arm] = n, total, value
-            word |= chosen << (8 * (t & 3))
-            if t & 3 == 3:
-                words[t >> 2, run] = word
-                word = 0
+            word, shift, t = np.uint32(word | (np.uint32(chosen) << shift)), np.int32(shift + 8), np.int32(t + 1)
+            if shift == 32:
+                words[row, run] = word
+                word, shift, row = np.uint32(0), np.int32(0), np.int32(row + 1)
         if horizon & 3:
             words[horizon >> 2, run] = word
         for arm in range(arms):
             pulls_out[arm, run] = pulls[arm]
+
+    return run_all
+
+
+NUMBERS_ALONE, COUNTS_ALONE = 4, 2
+"""How many numbers and counts a thread keeps per arm, before and after a step: the sum of its rewards, its lowest
+index, the level of its last pull, and the one before; its pulls, and those before the level of the last."""
+
+
+@lru_cache(maxsize=64)
+def counted_alone(formulas: Formulas) -> Any:
+    """Return the kernel that takes a scene, parameters, the guide (`level_guide`) and the horizon.
+
+    It fills three arrays (arms, runs) as `count_by_levels` does, and works in two: (2 NUMBERS_ALONE, arms, threads) and
+    (2 COUNTS_ALONE, arms, threads).
+    """
+    meanings = port.meanings_of(formulas)
+    index_of, inverse, block, draw, after, choose_level, fill = (
+        ported(function, meanings)
+        for function in (
+            *(meanings[index_value], inverse_of, philox, reward_from_word, comes_after, next_level, port.bring_near),
+        )
+    )
+
+    @kernel
+    def run_all(
+        scene: Any, parameters: Any, guide: Any, horizon: Any, pulls_out: Any, own_out: Any, of_best_out: Any,
+        numbers: Any, counts: Any,
+    ) -> None:  # fmt: skip
+        near = cuda.shared.array((POWERS, ALL_NEAR), float64)
+        fill(near, scene.far, cuda.threadIdx.x, cuda.blockDim.x)
+        cuda.syncthreads()
+        table, arms, runs, me = (near, scene.far), scene.listed.size, pulls_out.shape[1], cuda.grid(1)
+        key_0, key_1, listed_order = scene.key[0], scene.key[1], scene.order.shape[1] == 0
+        for run in range(me, runs, cuda.gridsize(1)):
+            name = np.uint64(scene.first_run + run)
+            for arm in range(arms):
+                counts[0, arm, me], counts[1, arm, me], numbers[0, arm, me] = 0, 0, 0.0
+                numbers[1, arm, me], numbers[2, arm, me], numbers[3, arm, me] = np.inf, np.inf, np.inf
+            # --- advance all arms from level to level until nearly all pulls are made ---
+            left, level, step, trust, now = horizon, np.inf, 0, 1.0, 0
+            aim = choose_level(guide, level, 0.0, float(horizon), arms, 0, scene.sigma)
+            going, arm, made, n, start, stop, began = left > FEW_LEFT, -1, 0, 0, 0, 0, 0
+            total, minimum, last, before, mean = 0.0, -np.inf, np.inf, np.inf, 0.0
+            while going:
+                while going and (minimum <= aim or n >= stop):  # the arm has got there: go on to the next
+                    if arm >= 0:
+                        counts[2 - 2 * now, arm, me], counts[3 - 2 * now, arm, me] = n, start
+                        numbers[4 - 4 * now, arm, me], numbers[5 - 4 * now, arm, me] = total, minimum
+                        numbers[6 - 4 * now, arm, me], numbers[7 - 4 * now, arm, me] = last, before
+                        made += n - began
+                    arm += 1
+                    if arm < arms and made <= left:
+                        n, start = counts[2 * now, arm, me], counts[2 * now + 1, arm, me]
+                        total, minimum = numbers[4 * now, arm, me], numbers[4 * now + 1, arm, me]
+                        last, before = numbers[4 * now + 2, arm, me], numbers[4 * now + 3, arm, me]
+                        mean = scene.listed[arm] if listed_order else scene.listed[scene.order[arm, run]]
+                        began, stop = n, min(n + left - made + 1, horizon)
+                    else:
+                        if made > left:  # too many: aim nearer, from the same states
+                            trust *= 0.5
+                        else:
+                            now, level, left, step = 1 - now, aim, left - made, step + 1
+                        going = left > FEW_LEFT and trust > 0.01
+                        if going:
+                            target = horizon - left + trust * left
+                            aim = choose_level(guide, level, float(horizon - left), target, arms, step, scene.sigma)
+                        arm, made, stop, n = -1, 0, 0, 0
+                if going:
+                    first, second = block(np.uint64(n) >> ONE, np.uint64(arm), name, REWARDS, key_0, key_1)
+                    for half in range(n & 1, 2):
+                        if minimum > aim and n < stop:
+                            total += draw(second if half else first, mean, scene.sigma, scene.bernoulli, table)
+                            if minimum < last:
+                                before, last, start = last, minimum, n
+                            n += 1
+                            value = total * inverse(scene.inverse, np.uint64(n))
+                            minimum = min(minimum, index_of(parameters, value, np.uint64(n), ONE))
+            # --- the last few pulls, one stretch at one level after the other ---
+            arm, level, minimum = -1, np.inf, -np.inf
+            while left > 0:
+                if left > 0 and minimum != level:
+                    if arm >= 0:
+                        counts[2 * now, arm, me], numbers[4 * now, arm, me] = n, total
+                        numbers[4 * now + 1, arm, me] = minimum
+                    arm, level = 0, numbers[4 * now + 1, 0, me]
+                    for other in range(1, arms):
+                        if numbers[4 * now + 1, other, me] > level:
+                            arm, level = other, numbers[4 * now + 1, other, me]
+                    n, total, minimum = counts[2 * now, arm, me], numbers[4 * now, arm, me], level
+                    if level < numbers[4 * now + 2, arm, me]:
+                        numbers[4 * now + 3, arm, me] = numbers[4 * now + 2, arm, me]
+                        numbers[4 * now + 2, arm, me], counts[2 * now + 1, arm, me] = level, n
+                    mean = scene.listed[arm] if listed_order else scene.listed[scene.order[arm, run]]
+                if left > 0:
+                    first, second = block(np.uint64(n) >> ONE, np.uint64(arm), name, REWARDS, key_0, key_1)
+                    total += draw(second if n & 1 else first, mean, scene.sigma, scene.bernoulli, table)
+                    n += 1
+                    left -= 1
+                    value = total * inverse(scene.inverse, np.uint64(n))
+                    minimum = min(minimum, index_of(parameters, value, np.uint64(n), ONE))
+            if arm >= 0:
+                counts[2 * now, arm, me], numbers[4 * now, arm, me] = n, total
+                numbers[4 * now + 1, arm, me] = minimum
+            # --- the most-pulled arm, and each arm's switching round `tau_i`: its pulls, and the level of the last ---
+            best = 0
+            for arm in range(arms):
+                pulls_out[arm, run] = counts[2 * now, arm, me]
+                if counts[2 * now, arm, me] > counts[2 * now, best, me]:
+                    best = arm
+            end, most = numbers[4 * now + 2, best, me], counts[2 * now, best, me]
+            arm, own, n, stop, total, minimum, level = -1, 0, 0, 0, 0.0, -np.inf, np.inf
+            going = True
+            while going:
+                while going and (n >= stop or after(minimum, arm, end, best)):
+                    if arm >= 0:
+                        if stop > 0:
+                            own = n
+                        counts[2 - 2 * now, arm, me], numbers[4 - 4 * now, arm, me] = own, level
+                    arm += 1
+                    going, n, stop = arm < arms, 0, 0
+                    if going:
+                        own, level = counts[2 * now, arm, me], numbers[4 * now + 2, arm, me]
+                        if after(level, arm, end, best):
+                            own, level = counts[2 * now + 1, arm, me], numbers[4 * now + 3, arm, me]
+                            if own > 0 and after(level, arm, end, best):  # long before: replay the arm
+                                stop, total, minimum, level = own, 0.0, np.inf, np.inf
+                                mean = scene.listed[arm] if listed_order else scene.listed[scene.order[arm, run]]
+                        own = 0 if arm == best else own
+                if going:
+                    first, second = block(np.uint64(n) >> ONE, np.uint64(arm), name, REWARDS, key_0, key_1)
+                    total += draw(second if n & 1 else first, mean, scene.sigma, scene.bernoulli, table)
+                    n += 1
+                    value = total * inverse(scene.inverse, np.uint64(n))
+                    level = minimum
+                    minimum = min(minimum, index_of(parameters, value, np.uint64(n), ONE))
+            # --- arms in the order of these levels ---
+            for arm in range(arms):
+                level, rank = numbers[4 - 4 * now, arm, me], 0
+                for other in range(arms):
+                    above = numbers[4 - 4 * now, other, me]
+                    if above > level or (above == level and other < arm):
+                        rank += 1
+                counts[3 - 2 * now, rank, me] = arm
+            # --- the best arm's pulls before each: replay the best arm ---
+            at, n, total, minimum, arm = 0, 0, 0.0, np.inf, counts[3 - 2 * now, 0, me]
+            level = numbers[4 - 4 * now, arm, me]
+            mean = scene.listed[best] if listed_order else scene.listed[scene.order[best, run]]
+            first, second = np.uint64(0), np.uint64(0)
+            while at < arms:
+                while at < arms and (arm == best or n == most or not after(level, arm, minimum, best)):
+                    own = counts[2 - 2 * now, arm, me] if arm != best else 0
+                    own_out[arm, run] = own if n > 0 else 0
+                    of_best_out[arm, run] = n if own > 0 else 0
+                    at += 1
+                    if at < arms:
+                        arm = counts[3 - 2 * now, at, me]
+                        level = numbers[4 - 4 * now, arm, me]
+                if at < arms:
+                    if n & 1 == 0:
+                        first, second = block(np.uint64(n) >> ONE, np.uint64(best), name, REWARDS, key_0, key_1)
+                    total += draw(second if n & 1 else first, mean, scene.sigma, scene.bernoulli, table)
+                    n += 1
+                    value = total * inverse(scene.inverse, np.uint64(n))
+                    minimum = min(minimum, index_of(parameters, value, np.uint64(n), ONE))
 
     return run_all
 
@@ -144,7 +305,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
     It takes a scene, parameters, the guide (`level_guide`), the horizon, three arrays (arms, runs) to fill as
     `count_by_levels` does, and two arrays to work in: (blocks, NUMBERS, arms) and (blocks, COUNTS, arms).
     """
-    meanings = port.meanings_of(formulas, port.near_coefficients(MOST_NEAR))
+    meanings = port.meanings_of(formulas)
     index_of, inverse, block, draw, pull, after, choose_level, fill = (
         ported(function, meanings)
         for function in (

@@ -22,11 +22,13 @@ from unbandit.kernels.simulate_index import level_guide
 MOST_RUNS = 1 << 22  # at a time: more do not make a GPU any busier
 MEMORY_SHARE = 0.5  # of the free memory to use: others may be using the GPU too
 THREADS = 512  # per block, where each has its own demonstration
+MANY_RUNS = 1 << 15  # of many arms: from here on each demonstration has a thread, not a group
 WARP, SEVERAL_WARPS, THOUSANDS = 32, 256, 2_000  # threads per demonstration for hundreds, and for thousands of arms
 
 LOOPS = {
     "merge": threads.by_index,  # of index rules whose arms need never be compared
     "index": threads.by_index,
+    "rising": threads.by_rising_index,
     "elimination": threads.eliminations,
     "randomised": threads.by_chance,
 }
@@ -114,8 +116,9 @@ class Stage:
     def __init__(
         self, bandit: Bandit, parameters: Any, loop: str, options: tuple[Any, ...] = (), *, drawn: bool = False
     ) -> None:
-        self.bandit, self.loop, self.drawn = bandit, loop, drawn
         self.arms, self.horizon = bandit.means.size, int(bandit.horizon)
+        rising = loop == "index" and _rises(options, self.arms)
+        self.bandit, self.loop, self.drawn = bandit, "rising" if rising else loop, drawn
         self.formulas, self.parameters = formulas_of(parameters), _numbers(parameters)
         self._options, self._columns = options or (self.horizon,), getattr(options, "columns", 0)
         self._host_parameters = parameters
@@ -170,7 +173,7 @@ class Stage:
             self._launch(threads.counted_eliminations, scene, runs, pulls, gone)
             return DeviceCounts(scene.order, pulls, gone=gone)
         if self._by_levels:
-            return self._leveled(scene, runs)
+            return self._alone(scene, runs) if runs >= MANY_RUNS else self._leveled(scene, runs)
         actions, pulls = self._played(scene, runs)
         if self.loop == "randomised":
             return DeviceCounts(scene.order, pulls)
@@ -219,6 +222,21 @@ class Stage:
         start = threads.one_per_thread(play, self.formulas, self.arms, self._columns)[blocks(runs)]
         start(scene, self.parameters, self._options, first, second, room, tally)
 
+    def _alone(self, scene: Scene, runs: int) -> DeviceCounts:
+        """Count by levels, with a thread per run."""
+        guide = cuda.to_device(level_guide(self._host_parameters, self.bandit.sample, self.arms, self.horizon))
+        count, size = blocks(runs)
+        at_once = 2 if SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT * (2048 // size)
+        bytes_of_a_thread = self.arms * (16 * simulate_index.NUMBERS_ALONE + 8 * simulate_index.COUNTS_ALONE)
+        count = max(1, min(count, at_once, fitting(bytes_of_a_thread) // size))
+        numbers = cuda.device_array((2 * simulate_index.NUMBERS_ALONE, self.arms, count * size), np.float64)
+        counts = cuda.device_array((2 * simulate_index.COUNTS_ALONE, self.arms, count * size), np.int32)
+        pulls, own, of_best = (self._room(runs, np.int32) for _ in range(3))
+        rounds = cuda.to_device(np.zeros((self.arms, runs), np.int32))
+        start = simulate_index.counted_alone(self.formulas)[count, size]
+        start(scene, self.parameters, guide, self.horizon, pulls, own, of_best, numbers, counts)
+        return DeviceCounts(scene.order, pulls, own, of_best, rounds)
+
     def _leveled(self, scene: Scene, runs: int) -> DeviceCounts:
         """Count by levels, with a group of threads per run."""
         group = 4 if SIMULATED else WARP if self.arms < THOUSANDS else SEVERAL_WARPS
@@ -232,6 +250,12 @@ class Stage:
         start = simulate_index.counted_by_levels(self.formulas, group)[count, group]
         start(scene, self.parameters, guide, self.horizon, pulls, own, of_best, numbers, counts)
         return DeviceCounts(scene.order, pulls, own, of_best, rounds)
+
+
+def _rises(options: Any, arms: int) -> bool:
+    """Return whether a rule's indices rise with the round, and nothing else makes a difference between rounds."""
+    plain = options.initial == options.batch == 1 and options.delay == 0 and not options.random_ties
+    return options.uses_round and plain and arms <= threads.MOST_ARMS_IN_LOCAL_MEMORY
 
 
 def blocks(wanted: int, block: int = THREADS) -> tuple[int, int]:

@@ -67,7 +67,7 @@ def by_switching(formulas: Formulas, two_sided: bool) -> Any:
     Counts are (positions, runs), answers (arms, runs): `order` has the arm at each position.
     """
     reading = bracket_index_arm if two_sided else compare_index_arm
-    compare, answer = ported(reading, meanings_of(formulas, None)), ported(_answer, {})
+    compare, answer = ported(reading, meanings_of(formulas)), ported(_answer, {})
     best_of = ported(most_pulled, {})
 
     @kernel

@@ -10,10 +10,11 @@ import numpy as np
 from numba import cuda, float64, int64
 
 from unbandit.kernels.arrivals import Arrivals
-from unbandit.kernels.bandit import Bandit, arm_order_bits, rank
+from unbandit.kernels.bandit import Bandit, arm_order_bits, inverse_of, rank, reward
 from unbandit.kernels.compile import inlined
+from unbandit.kernels.formula import index_value
 from unbandit.kernels.gpu import port
-from unbandit.kernels.gpu.port import ALL_NEAR, POWERS, Formulas, kernel, ported
+from unbandit.kernels.gpu.port import ALL_NEAR, POWERS, Formulas, kernel, lowest_bit, ported
 from unbandit.kernels.simulate_elimination import EliminationState, count_elimination, play_elimination
 from unbandit.kernels.simulate_index import IndexState, play_largest_index
 from unbandit.kernels.simulate_randomised import RandomisedState, play_by_chance
@@ -21,6 +22,12 @@ from unbandit.kernels.tally import find_switches_ahead
 
 MOST_ARMS_IN_LOCAL_MEMORY = 64
 """Up to this number of arms, a thread works in its own local memory; beyond, in a part of one large array."""
+
+
+FEWEST_ROUNDS_OF_A_BOUND, ROUNDS_PER_BOUND = 4, 400
+"""For how many rounds a bound is computed ahead: at least so many, and one more for so many rounds before."""
+
+ROUNDING, ONE = 1e-9, np.uint64(1)
 
 
 @inlined
@@ -44,6 +51,62 @@ def by_index(
     state = IndexState(counts, numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms])
     play_largest_index(bandit, parameters, name, options, state, _no_arrivals(numbers, counts), actions)
     _add_last_pull(counts, actions, pulls)
+
+
+@inlined
+def _known_index(bandit: Bandit, parameters: Any, totals: Any, pulls: Any, arm: int, round: int) -> float:
+    """Return an arm's index before a round."""
+    n = np.uint64(pulls[arm])
+    return index_value(parameters, totals[arm] * inverse_of(bandit.inverse, n), n, np.uint64(round))
+
+
+def by_rising_index(
+    bandit: Any, parameters: Any, name: Any, options: Any, numbers: Any, counts: Any, actions: Any, pulls: Any
+) -> None:
+    """Play an index rule whose indices rise with the round, for up to 64 arms, each pulled once at first.
+
+    An index of a later round is a bound until then. Only arms whose bound reaches the largest index are computed.
+    """
+    arms, horizon = bandit.means.size, actions.size
+    totals, bounds = numbers[arms : 2 * arms], numbers[2 * arms : 3 * arms]
+    opening, until = min(arms, horizon), 0
+    for arm in range(arms):
+        counts[arm], totals[arm] = 0, 0.0
+        if arm < opening:
+            counts[arm], totals[arm] = 1, reward(bandit, name, np.uint64(arm), np.uint64(0))
+            actions[arm] = arm
+    for t in range(opening, horizon):
+        if t >= until:
+            until = t + FEWEST_ROUNDS_OF_A_BOUND + t // ROUNDS_PER_BOUND
+            for arm in range(arms):
+                later = _known_index(bandit, parameters, totals, counts, arm, until)
+                bounds[arm] = later + ROUNDING * abs(later)
+        chosen, largest, second = 0, bounds[0], -np.inf
+        for arm in range(1, arms):
+            bound = bounds[arm]
+            if bound > largest:
+                chosen, largest, second = arm, bound, largest
+            else:
+                second = max(second, bound)
+        value = _known_index(bandit, parameters, totals, counts, chosen, t + 1)
+        if second >= value:
+            waiting = np.uint64(0)
+            for arm in range(arms):
+                if bounds[arm] >= value and arm != chosen:
+                    waiting |= ONE << np.uint64(arm)
+            while waiting > np.uint64(0):  # the threads of a warp each take one of their own
+                arm = lowest_bit(waiting)
+                waiting &= waiting - ONE
+                other = _known_index(bandit, parameters, totals, counts, arm, t + 1)
+                if other > value or (other == value and arm < chosen):
+                    chosen, value = arm, other
+        actions[t] = chosen
+        totals[chosen] += reward(bandit, name, np.uint64(chosen), np.uint64(counts[chosen]))
+        counts[chosen] += 1
+        later = _known_index(bandit, parameters, totals, counts, chosen, until)
+        bounds[chosen] = later + ROUNDING * abs(later)
+    for arm in range(arms):
+        pulls[arm] = counts[arm]
 
 
 def by_chance(
@@ -80,7 +143,7 @@ def counted_eliminations(
 
 def workspace(play: Any, arms: int, columns: int = 0) -> tuple[int, int]:
     """Return how many numbers, and how many counts, a thread needs to work in."""
-    return (3 + 2 * columns) * arms, (1 if play is by_index else 2) * arms
+    return (3 + 2 * columns) * arms, (1 if play in (by_index, by_rising_index) else 2) * arms
 
 
 @lru_cache(maxsize=64)
@@ -92,7 +155,7 @@ def one_per_thread(play: Any, formulas: Formulas, arms: int, columns: int = 0) -
     """
     in_local_memory = arms <= MOST_ARMS_IN_LOCAL_MEMORY
     numbers_needed, counts_needed = workspace(play, arms, columns) if in_local_memory else (1, 1)
-    meanings = port.meanings_of(formulas, port.near_coefficients(ALL_NEAR))
+    meanings = port.meanings_of(formulas)
     play_one, fill = ported(play, meanings), ported(port.bring_near, {})
 
     @kernel
