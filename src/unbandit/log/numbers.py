@@ -27,8 +27,10 @@ _BLANK = "[ \u00a0\u202f]?"
 _HALF = rf"{_BLANK}(?P<half>[AaPp])\.?{_BLANK}[Mm]\.?"
 _ZONE = r"(?: ?(?P<zone>Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
 _DAY_PART, _MONTH_PART, _YEAR = "(?P<day>[0-9]{1,2})", "(?P<month>[0-9]{1,2})", "(?P<year>[0-9]{4})"
-_MONTHS = "jan(uary)? feb(ruary)? mar(ch)? apr(il)? may june? july? aug(ust)? sept?(ember)? oct(ober)? nov(ember)?"
-_MONTHS = f"{_MONTHS} dec(ember)?".replace("(", "(?:").split()
+_MONTHS = (
+    "jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?",
+    "sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?",
+)  # fmt: skip
 _MONTH_NAME = rf"(?P<month>(?i:{'|'.join(_MONTHS)}))\.?"
 _WEEKDAY = "(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?i:day)?,? )?"
 _DAY_NUMBER = rf"{_DAY_PART}(?:st|nd|rd|th|\.)?"
@@ -137,9 +139,9 @@ def moment_of(text: str, like: str = "") -> Moment | None:
     """
     cell = pl.Series([text.strip()])
     for style in {_style(like), _style(like).removesuffix(" on a 12-hour clock")} & {*_STYLES} - {""}:
-        times, forms = _written_times(cell, style)
-        if forms[0]:
-            return Moment(int(times[0]), _kind(forms[0]))
+        time, written = (each[0] for each in _written_times(cell, style))
+        if written:
+            return Moment(time, _kind(written))
     form = "" if re.fullmatch("[0-9]{8}", cell[0]) else RoundColumn("first")._form_of(cell)
     if form in ("", _PLAIN, _EXCEL) or _style(form):
         return None
