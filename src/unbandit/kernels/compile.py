@@ -94,12 +94,13 @@ def _part_compiler() -> Any:
 
 
 # Kernels and parts have the same options: what a function is compiled to depends on those of its callers too.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": True}
 _PARTS_ARE_KNOWN = numba.version_info.short == (0, 68)  # another numba may link in another way: it compiles each part
 CALLED: dict[str, Any] = _OPTIONS | (
     {"no_cpython_wrapper": False, "pipeline_class": _part_compiler()} if _PARTS_ARE_KNOWN else {}
 )
 INLINED: dict[str, Any] = CALLED | {"forceinline": True}
+BORROWING: dict[str, Any] = INLINED | {"_nrt": False}
 
 
 def digest_of(*files: Path, text: str = "") -> str:
@@ -231,6 +232,14 @@ def inlined(function: Function) -> Function:
     Inlined by LLVM, which is fast: otherwise each call counts references to the arrays it passes.
     """
     return register_jitable(**INLINED)(function)
+
+
+def borrowing(function: Function) -> Function:
+    """Let compiled loops call `function` as one that is inlined, without counting references to arrays.
+
+    It must not make arrays, nor return one. Where it branches, LLVM would not see that counting changes nothing.
+    """
+    return register_jitable(**BORROWING)(function)
 
 
 def called(function: Function) -> Function:

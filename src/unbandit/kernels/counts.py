@@ -13,7 +13,7 @@ import numpy as np
 
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
 from unbandit.kernels.bridges import ROOTS, Path, Room, fill_roots, first_below, lowest_up_to, path_of
-from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import Integers, Numbers, borrowing, called, compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.rewards import BLOCK, STRIDE, Ahead, count_above, draw_ahead, draw_first
 from unbandit.kernels.simulate_index import ArmStates, forget_states, level_guide, new_states, next_level
@@ -23,7 +23,7 @@ FEW_LEFT, FEW_LEFT_BY_BRIDGES = 32, 8  # pulls left, from which on they are made
 HIGHEST = np.finfo(np.float64).max
 
 
-@inlined
+@borrowing
 def _copy(source: ArmStates, into: ArmStates) -> None:
     for arm in range(source.pulls.size):
         into.pulls[arm], into.lowest[arm] = source.pulls[arm], source.lowest[arm]
@@ -32,7 +32,7 @@ def _copy(source: ArmStates, into: ArmStates) -> None:
         into.ahead.minima[place] = source.ahead.minima[place]
 
 
-@inlined
+@borrowing
 def pull_again(
     bandit: Bandit, parameters: Any, run: np.uint64, arm: np.uint64, n: np.uint64, total: float
 ) -> tuple[float, float]:
@@ -41,13 +41,13 @@ def pull_again(
     return total, index_value(parameters, total * inverse_of(bandit.inverse, n + ONE), n + ONE, ONE)
 
 
-@inlined
+@borrowing
 def _advance(bandit: Bandit, parameters: Any, level: float, budget: int, run: int, states: ArmStates) -> int:
     """Advance each arm until its running minimum is at most `level`; give up after `budget` pulls in all.
 
     Returns the number of pulls made, more than `budget` if given up.
     """
-    pulls, lowest, ahead, _ = states
+    pulls, lowest, ahead = states
     made, horizon, limit = ZERO, np.uint64(bandit.horizon), np.uint64(budget)
     for arm in range(np.uint64(bandit.means.size)):
         if lowest[arm] <= level:
@@ -79,13 +79,13 @@ def _levels_of_arm(bandit: Bandit, parameters: Any, arm: int, count: int, run: i
     return levels
 
 
-@inlined
+@borrowing
 def comes_after(level: float, arm: int, other_level: float, other_arm: int) -> bool:
     """Return whether a pull at `level` comes after another arm's pull at `other_level`."""
     return level < other_level or (level == other_level and arm > other_arm)
 
 
-@inlined
+@borrowing
 def _pulls_before(levels: Numbers, arm: int, other_level: float, other_arm: int) -> int:
     """Count an arm's pulls, given their levels, that come before another arm's pull: blocks by bisection, then one."""
     low, high = 0, levels.size // BLOCK - 1
@@ -106,7 +106,7 @@ def count_by_levels(
     arms, horizon = bandit.means.size, bandit.horizon
     guide = level_guide(parameters, bandit.sample, arms, horizon)
     states, kept = new_states(arms), new_states(arms)
-    pulls, lowest, ahead, _ = states
+    pulls, lowest, ahead = states
     for row in range(pulls_out.shape[0]):
         arrange(bandit, row)
         run = first_run + row
@@ -119,7 +119,7 @@ def count_by_levels(
             target = horizon - left + trust * left
             aim = next_level(guide, level, horizon - left, target, arms, step, bandit.sigma)
             if step == 0:
-                draw_first(bandit, parameters, np.uint64(run), aim, ahead, states.room)
+                draw_first(bandit, parameters, np.uint64(run), aim, ahead)
             made = _advance(bandit, parameters, aim, left, run, states)
             if made > left:
                 trust *= 0.5

@@ -17,24 +17,31 @@ from numpy.typing import NDArray
 
 from unbandit.kernels.arrivals import Arrivals, all_known, arrivals_for, forget_arrivals, send_reward
 from unbandit.kernels.bandit import Bandit, arrange, inverse_of, reward
-from unbandit.kernels.compile import INLINED, Numbers, Words, called, compiled, inlined
+from unbandit.kernels.compile import BORROWING, Numbers, Words, borrowing, called, compiled, inlined
 from unbandit.kernels.formula import index_value
 from unbandit.kernels.rewards import (
+    BATCH,
     BLOCK,
-    FIRST_ROOM,
+    SLOTS,
     STRIDE,
     Ahead,
     count_above,
-    draw_ahead,
+    draw_block,
     draw_first,
     forget_ahead,
     new_ahead,
+    next_block,
+    prepare_next,
+    prepare_rewards,
+    series,
 )
 from unbandit.kernels.rng import philox, uniform_from_word
 
-ZERO, ONE, LOW_32, SHIFT_32 = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
+ZERO, ONE, FULL = np.uint64(0), np.uint64(1), np.uint64(SLOTS)
+LOW_32, SHIFT_32 = np.uint64(0xFFFFFFFF), np.uint64(32)
 SIGN, SHIFT_63, ALL_BITS = np.uint64(1 << 63), np.uint64(63), np.uint64(0xFFFFFFFFFFFFFFFF)
 TIES = np.uint64(2)  # the tape's stream 2
+MANY_PULLS = 48  # of each arm that are left, on average: then several blocks are prepared together
 WINDOW = 32768  # rounds merged at a time, at least: few enough for the cache, many enough for each arm
 
 
@@ -44,16 +51,15 @@ class ArmStates(NamedTuple):
     pulls: Words
     lowest: Numbers
     ahead: Ahead
-    room: Numbers  # for `draw_first`
 
 
 @called
 def new_states(arms: int) -> ArmStates:
     """Return room for the states of all arms."""
-    return ArmStates(np.empty(arms, np.uint64), np.empty(arms), new_ahead(arms), np.empty(FIRST_ROOM))
+    return ArmStates(np.empty(arms, np.uint64), np.empty(arms), new_ahead(arms, STRIDE))
 
 
-@inlined
+@borrowing
 def forget_states(states: ArmStates) -> None:
     """Begin a run."""
     for arm in range(states.pulls.size):
@@ -121,7 +127,7 @@ def next_level(guide: Numbers, level: float, pulls: float, target: float, arms: 
     return level - max(down, least)
 
 
-@inlined
+@borrowing
 def _uncover(
     bandit: Bandit, parameters: Any, level: float, budget: int, first_arm: int, run: int, states: ArmStates,
     entries: Entries, count: np.uint64,
@@ -131,18 +137,26 @@ def _uncover(
     Appends an entry for each level at which an arm was pulled, except its very first pull. Returns the arm reached,
     less than the number of arms if the entries are full, and the number of entries.
     """
-    pulls, lowest, ahead, _ = states
+    pulls, lowest, ahead = states
     full = np.uint64(entries.levels.size - 2)
+    many = budget >= MANY_PULLS * bandit.means.size
     for arm in range(np.uint64(first_arm), np.uint64(bandit.means.size)):
         if lowest[arm] <= level:
             continue
         if count >= full:
             return np.int64(arm), count
-        n, minimum, tag = pulls[arm], lowest[arm], arm << SHIFT_32
+        n, minimum, tag, slot = pulls[arm], lowest[arm], arm << SHIFT_32, FULL
         last = min(n + np.uint64(budget), np.uint64(bandit.horizon))  # however often resumed
         while minimum > level and n < last and count < full:
             if n == ahead.ends[arm]:
-                draw_ahead(bandit, parameters, np.uint64(run), arm, ahead)
+                if not many:
+                    prepare_rewards(bandit, np.uint64(run), (arm,), (n,), ahead.room)
+                    slot = ZERO
+                elif slot == FULL:
+                    prepare_next(bandit, np.uint64(run), arm, ahead)
+                    slot = ZERO
+                next_block(bandit, parameters, arm, slot, ahead)
+                slot += ONE
             place = (arm + ONE) * STRIDE - (ahead.ends[arm] - n)
             if n == ZERO:  # the very first pull has no entry
                 minimum, n, place = ahead.minima[place], ONE, place + ONE
@@ -162,7 +176,7 @@ def _uncover(
     return bandit.means.size, count
 
 
-@inlined
+@borrowing
 def _to_descending_keys(keys: Words, entries: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Turn the bits of levels, in place, into integers that rise where levels fall; return the range of them."""
     least, greatest = ALL_BITS, ZERO
@@ -174,7 +188,7 @@ def _to_descending_keys(keys: Words, entries: np.uint64) -> tuple[np.uint64, np.
     return least, greatest
 
 
-@inlined
+@borrowing
 def _by_insertion(keys: Words, tags: Words, entries: np.uint64) -> None:
     """Finish the order by (key, tag): the radix sort leaves only a few neighbours to exchange."""
     for entry in range(ONE, entries):
@@ -229,13 +243,13 @@ def _at_once(row: NDArray[Any]) -> np.uint64:
     return np.uint64(32 if row.itemsize == 1 else 8)
 
 
-@overload(_at_once, strict=False, jit_options=INLINED)
+@overload(_at_once, strict=False, jit_options=BORROWING)
 def _compiled_at_once(row: Any) -> Any:
     count = _at_once(np.empty(0, row.dtype.name))
     return lambda row: count
 
 
-@inlined
+@borrowing
 def _write_stretch(row: NDArray[Any], at: np.uint64, stop: np.uint64, arm: np.uint64) -> np.uint64:
     """Write pulls of an arm from round `at` to round `stop`; return the latter.
 
@@ -254,7 +268,7 @@ def _write_stretch(row: NDArray[Any], at: np.uint64, stop: np.uint64, arm: np.ui
     return stop
 
 
-@inlined
+@borrowing
 def _write_out(row: NDArray[Any], at: int, tags: Words, entries: np.uint64, written: Words) -> int:
     """Write the sorted entries as actions from round `at` on; return the round reached."""
     t, horizon = np.uint64(at), np.uint64(row.size)
@@ -305,7 +319,7 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
             # --- advance every arm to it: what was made before comes first, so no arm can make more than is left ---
             budget, count, arm = horizon - made, ZERO, 0
             if step == 0:
-                draw_first(bandit, parameters, np.uint64(first_run + run), level, states.ahead, states.room)
+                draw_first(bandit, parameters, np.uint64(first_run + run), level, states.ahead)
             while True:
                 entries = Entries(levels, tags)
                 arm, count = _uncover(bandit, parameters, level, budget, arm, first_run + run, states, entries, count)
@@ -322,7 +336,7 @@ def merge_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArra
             step = step + 1 if made < target else 1
 
 
-@inlined
+@borrowing
 def _lower_first(levels: Numbers, order: Words, level: float) -> None:
     """Give the first of the arms, which are in the order of their turns, a lower level; put it in its new place."""
     arm, at = order[0], ONE
@@ -334,29 +348,42 @@ def _lower_first(levels: Numbers, order: Words, level: float) -> None:
 
 @compiled
 def merge_few_tapes(bandit: Bandit, parameters: Any, first_run: int, actions: NDArray[Any]) -> None:
-    """Fill `actions` as `merge_tapes` does, without sorting: the first arm is pulled until the second has its turn."""
+    """Fill `actions` as `merge_tapes` does, without sorting: the first arm is pulled until the second has its turn.
+
+    An arm's first 16 pulls are drawn with those of others, then a batch at a time.
+    """
     arms, (runs, horizon), block = np.uint64(bandit.means.size), actions.shape, np.uint64(BLOCK)
     levels, order, places = np.empty(arms), np.empty(arms, np.uint64), np.empty(arms, np.uint64)
-    ahead = new_ahead(bandit.means.size)
+    sizes, stride = np.empty(arms, np.uint64), np.uint64(BATCH + 1)
+    ahead = new_ahead(bandit.means.size, stride)
+    minima = ahead.minima
     for run in range(runs):
         arrange(bandit, run)
-        row = actions[run]
+        row, name = actions[run], np.uint64(first_run + run)
         for arm in range(arms):
-            levels[arm], order[arm], places[arm] = np.inf, arm, block
-        forget_ahead(ahead)
+            levels[arm], order[arm], places[arm], sizes[arm] = np.inf, arm, ZERO, block
+            ahead.ends[arm], ahead.totals[arm] = ZERO, 0.0
+            slot = arm % FULL
+            if slot == ZERO:
+                prepare_rewards(bandit, name, series(arm, ONE), series(ZERO, ZERO), ahead.room)
+            draw_block(bandit, parameters, arm, slot, np.inf, ahead, arm * stride)
         t, last = ZERO, np.uint64(horizon)
         while t < last:
-            # --- pull the first arm until the second has its turn, or to the end of its block ---
-            arm, start = order[0], (order[0] + ONE) * STRIDE - block
-            reached = count_above(ahead.minima, start, levels[1], arm < order[1])
-            end = min(reached + ONE, block)
+            arm, start = order[0], order[0] * stride
+            if places[arm] == sizes[arm]:
+                minimum = minima[start + sizes[arm] - ONE]
+                prepare_next(bandit, name, arm, ahead)
+                for slot in range(FULL):
+                    minimum = draw_block(bandit, parameters, arm, slot, minimum, ahead, start + slot * block)
+                places[arm], sizes[arm] = ZERO, np.uint64(BATCH)
+            # --- pull the first arm until the second has its turn, or to the end of 16 pulls ---
+            first = places[arm] & ~(block - ONE)
+            reached = count_above(minima, start + first, levels[1], arm < order[1])
+            end = first + min(reached + ONE, block)
             t = _write_stretch(row, t, min(t + end - places[arm], last), arm)
             places[arm] = end
             if reached < block:
-                _lower_first(levels, order, ahead.minima[start + reached])
-            elif t < last:
-                draw_ahead(bandit, parameters, np.uint64(first_run + run), arm, ahead)
-                places[arm] = ZERO
+                _lower_first(levels, order, minima[start + first + reached])
 
 
 class IndexOptions(NamedTuple):

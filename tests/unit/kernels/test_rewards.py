@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from unbandit import Bernoulli, Instance, Tape
 from unbandit.demonstrators.base import laid_out
@@ -25,49 +22,47 @@ words = st.one_of(
 )
 
 
-@intrinsic
-def normals_of(typing, given, table, out):
-    """Turn eight words into normals by the vectors' own formula."""
-
-    def generate(context, builder, signature, arguments):
-        bits, coefficients, target = (
-            context.make_array(kind)(context, builder, value).data
-            for kind, value in zip(signature.args, arguments, strict=True)
-        )
-        kinds = ir.VectorType(ir.IntType(64), 8).as_pointer(), ir.VectorType(ir.DoubleType(), 8).as_pointer()
-        word = builder.load(builder.bitcast(bits, kinds[0]), align=8)
-        builder.store(rewards._normals(builder, coefficients, word), builder.bitcast(target, kinds[1]), align=8)
-        return context.get_dummy_value()
-
-    return types.void(given, table, out), generate
+@compiled
+def compiled_normals(given, table, room):
+    bits = room.view(np.uint64)
+    for at in range(given.size):
+        bits[at] = given[at]
+    rewards._fill_places(np.uint64(0), room)
+    rewards._fill_rewards(table, room, np.uint64(0), (0.0, 1.0))
 
 
 @compiled
-def compiled_normals(given, table, out):
-    normals_of(given, table, out)
+def compiled_draw(bandit, run, arms, pulls, room):
+    rewards.prepare_rewards(bandit, run, arms, pulls, room)
+    for slot in range(np.uint64(len(arms))):
+        rewards.finish_rewards(bandit, arms[slot], slot, room)
 
 
-@compiled
-def compiled_draw(bandit, run, arm, pull, out, at):
-    rewards.draw_rewards(bandit, run, arm, pull, out, at)
-
-
-@given(st.lists(words, min_size=8, max_size=8))
-def test_a_vector_has_the_normals_of_its_words(drawn):
-    given, out = np.array(drawn, np.uint64), np.empty(8)
-    compiled_normals(given, QUANTILE_TABLE, out)
-    assert out.tolist() == [normal_from_word(word, QUANTILE_TABLE) for word in given]
+@given(st.lists(words, min_size=16, max_size=16))
+def test_a_slot_has_the_normals_of_its_words(drawn):
+    """Both words of each of eight blocks; first come those of even pulls."""
+    given, room = np.array(drawn, np.uint64), np.empty(rewards.ROOM)
+    compiled_normals(given, QUANTILE_TABLE, room)
+    expected = [normal_from_word(word, QUANTILE_TABLE) for word in given]
+    in_turn = [expected[at // 2 + 8 * (at % 2)] for at in range(16)]
+    assert room[rewards.PLACES :][:16].tolist() == in_turn
 
 
 @pytest.mark.parametrize("noise", [0.7, Bernoulli()], ids=["Gaussian", "Bernoulli"])
 @pytest.mark.parametrize("seed", [0, 2**64 - 1])
-def test_a_block_has_the_rewards_of_the_tape(noise, seed):
+@pytest.mark.parametrize("slots", [1, rewards.SLOTS])
+def test_a_batch_has_the_rewards_of_the_tape(noise, seed, slots):
     instance, run = Instance([0.9, 0.2, 0.5], noise), 2**32 - 1
-    bandit, out, plain = laid_out(instance, 100, seed), np.empty(20), np.empty(20)
-    for arm, pull in ((0, 0), (1, 40), (2, 2**33 - 16)):
-        given = np.uint64(run), np.uint64(arm), np.uint64(pull)
-        compiled_draw(bandit, *given, out, np.uint64(3))
+    bandit, room, plain = laid_out(instance, 100, seed), np.empty(rewards.ROOM), np.empty(rewards.ROOM)
+    places = [(0, 0), (1, 40), (2, 2**33 - 16), (1, 2)] * 2
+    for first in range(4):
+        arms, pulls = (tuple(map(np.uint64, each[first : first + slots])) for each in zip(*places, strict=True))
+        compiled_draw(bandit, np.uint64(run), arms, pulls, room)
         with np.errstate(over="ignore"):
-            rewards.draw_rewards(bandit, *given, plain, np.uint64(3))
-        expected = Tape(seed).reward(instance, run, arm, pull + np.arange(1, 17)).tolist()
-        assert out[3:19].tolist() == expected == plain[3:19].tolist()
+            rewards.prepare_rewards(bandit, np.uint64(run), arms, pulls, plain)
+        drawn = slice(rewards.PLACES, rewards.PLACES + 16 * slots)
+        expected = [
+            Tape(seed).reward(instance, run, int(arm), int(pull) + np.arange(1, 17))
+            for arm, pull in zip(arms, pulls, strict=True)
+        ]
+        assert room[drawn].tolist() == np.concatenate(expected).tolist() == plain[drawn].tolist()
