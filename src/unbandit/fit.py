@@ -11,8 +11,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from unbandit.errors import Notice, NotIdentifiable
-from unbandit.formatting import capitalise, joined, json_number, number, probability, short_numbers
-from unbandit.tables import Finding, as_written_by, html_table, read_number, same_decimals
+from unbandit.formatting import capitalise, fixed, joined, json_number, number, probability, short_numbers
+from unbandit.tables import Finding, as_written_by, html_table, read_number
 
 if TYPE_CHECKING:
     import polars
@@ -39,9 +39,11 @@ class Wording(NamedTuple):
 
 
 def _in_one_row(values: Sequence[float]) -> Iterator[str]:
-    """Write numbers with as many decimals each, or with as many digits if they are too different for that."""
-    size = list(map(abs, values))
-    return map(same_decimals(values) if min(size) > max(size) / 100 else partial(number, digits=3), values)
+    """Write numbers with as many decimals each: those that three digits need; very small ones keep three digits."""
+    written = [number(value, 3) for value in values]
+    if any("e" in text for text in written) or min(map(abs, values)) < max(map(abs, values)) / 100:
+        return iter(written)
+    return map(partial(fixed, digits=max(len(text.partition(".")[2]) for text in written)), values)
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def test_even_counts_end_with_code_4(unbandit):
     done = unbandit("estimate", "-", "--rule", "lilucb:reward_range=2", "--sigma", "0.5", stdin=data)
     assert (done.code, done.out) == (4, "")
     assert "pulled 20 to 21 times each" in done.err
-    assert "Needed is a log with one row per round" in done.err
+    assert "Bring a log with one row per round" in done.err
 
 
 def test_known_means_that_disagree_give_both_answers(unbandit, tmp_path):

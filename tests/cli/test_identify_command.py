@@ -42,7 +42,7 @@ def test_the_answer_for_people(unbandit, log):
     done = unbandit(*ASKED)
     assert done.code == 0
     said = done.out.splitlines()
-    assert said[0].startswith("It was sae:alpha=0|0.25, with probability above 0.999")
+    assert said[0].startswith("The most probable rule is sae:alpha=0|0.25: probability above 0.999 if one")
     for part in (
         "times less probable",
         "10^",
@@ -128,7 +128,9 @@ def test_a_library_that_breaks_ties_at_random(unbandit, tmp_path):
     done = unbandit(*asked)
     assert done.code == 0
     said = " ".join(done.out.split())
-    assert said.startswith("It was ucb1:exploration=2 (as ucb1:exploration=2.0,ties=random,clock=pulls)")
+    assert said.startswith(
+        "The most probable rule is ucb1:exploration=2 (as ucb1:exploration=2.0,ties=random,clock=pulls)"
+    )
     assert "broken at random" in done.err
     answer = json.loads(unbandit(*asked, "--json").out)
     assert answer["winner"] == "ucb1:exploration=2"
@@ -221,7 +223,7 @@ def test_arms_that_come_and_go(unbandit, refused, tmp_path):
     (tmp_path / "arms.csv").write_text("arm,first,last\nC,101,\nB,,300\n")
     asked = ["log.csv", "--sigma", "0.5", "--availability", "arms.csv"]
     done = unbandit("identify", *asked, "--candidates", "ucb1,uniform,sae")
-    assert (done.code, done.out.splitlines()[0][:11]) == (0, "It was ucb1")
+    assert (done.code, done.out.splitlines()[0][:30]) == (0, "The most probable rule is ucb1")
     assert "note: sae is left out" in done.err
     assert '"B" to round 300, "C" from round 101' in done.err
     done = unbandit("report", *asked, "--candidates", "ucb1,uniform", "-o", "page.html")

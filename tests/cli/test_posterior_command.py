@@ -91,7 +91,7 @@ def test_ties_broken_at_random_are_found_and_said(unbandit, tmp_path):
     done = unbandit("posterior", *options, "--rule", "ucb1")
     assert done.code == 0
     assert "ucb1:exploration=2.0,ties=random, prior" in done.out
-    assert "note: Ties between arms are taken as broken at random" in " ".join(done.err.split())
+    assert "note: Ties between arms are assumed to be broken at random" in " ".join(done.err.split())
     answer = json.loads(unbandit("posterior", *options, "--rule", "ucb1:ties=lowest", "--json").out)
     assert answer["rule"] == "ucb1:exploration=2.0,ties=random"
     assert "ties-at-random" in [notice["code"] for notice in answer["warnings"]]

@@ -112,7 +112,7 @@ def test_standard_input_has_a_checksum_too(unbandit, log, tmp_path):
     assert done.code == 0
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert hashlib.sha256(log.read_bytes()).hexdigest() in page
-    assert "What every arm was worth: standard input" in page
+    assert "What each arm was worth: standard input" in page
 
 
 def test_the_truth_is_shown_beside_the_answer(unbandit, log, tmp_path):
@@ -240,7 +240,7 @@ def test_without_a_rule_it_reports_which_rules_are_possible(unbandit, refused, t
     asked = ("report", "log.csv", "--sigma", "0.5")
     done = unbandit(*asked, "--candidates", "sae:alpha=0,uniform", "-o", "found.html")
     assert done.code == 0
-    assert done.out.startswith("It was sae:alpha=0, with probability")
+    assert done.out.startswith("The most probable rule is sae:alpha=0: probability")
     assert done.out.rstrip().endswith("Written: found.html")
     page = (tmp_path / "found.html").read_text(encoding="utf-8")
     assert "unbandit report log.csv --sigma 0.5 --candidates sae:alpha=0,uniform -o found.html" in page

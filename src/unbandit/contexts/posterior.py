@@ -466,7 +466,7 @@ def _run(
             f"{rule} with these features does not explain the log so far: of {MORE * particles:,} series of hidden "
             "rewards that were tried, none leads to this choice.",
             round=int(path.first_choice[state]) + 1,
-            remedy=f"{_causes(record, rule, sigma)}; or it takes more particles.",
+            remedy=f"{_causes(record, rule, sigma)}; or more particles are needed.",
         )
     return found, approximation
 

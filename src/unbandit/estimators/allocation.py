@@ -93,7 +93,7 @@ def refuse_even(request: Request, *, pool: bool = False) -> Marks:
     if not even.all():
         return np.zeros(len(pulls), np.bool_) if pool else even
     text = f"{_evenly(pulls)}: such counts do not show which arm is better. {_scatter(pulls, batch)}"
-    remedy = "Needed is a log with one row per round, or the counts of a longer run of a rule that follows rewards."
+    remedy = "Bring a log with one row per round, or the counts of a longer run of a rule that follows rewards."
     raise NotIdentifiable(text, remedy=remedy)
 
 
@@ -103,7 +103,7 @@ def _evenly(pulls: Counts) -> str:
     low, high = int(seen.min()), int(seen.max())
     often = f"{low:,} times each" if low == high else f"{low:,} to {high:,} times each"
     several = f" in {len(pulls):,} demonstrations" if len(pulls) > 1 else ""
-    other = "as when arms are taken in turn" if high - low <= 1 else "which drawing them by lot can explain"
+    other = "as when arms are taken in turn" if high - low <= 1 else "as random choices would do"
     return f"The arms were pulled {often}{several}, {other}"
 
 

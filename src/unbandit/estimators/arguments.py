@@ -67,15 +67,15 @@ def as_log(log: Any, what: str) -> ActionLog:
     if is_partial(record):
         raise NotIdentifiable(
             f"{what}: the log begins in mid-run, and the rewards before it, which decided its first rows, are hidden.",
-            remedy=f"Use {option('method', 'bracket')} (or switching, counts, naive, bootstrap) with a rule that "
-            f"decides without chance, and {option('method', 'posterior')} with one that chooses at random and whose "
+            remedy=f"Use {option('method', 'bracket')} (or switching, counts, naive, bootstrap) with a "
+            f"deterministic rule, and {option('method', 'posterior')} with one that chooses at random and whose "
             "numbers are given.",
         )
     if is_thinned(record):
         raise NotIdentifiable(
             f"{what}: the log misses rounds, whose arms and rewards decided later ones.",
-            remedy=f"Use {option('method', 'bracket')} (or switching, bootstrap) with a rule that decides without "
-            f"chance, and {option('method', 'posterior')} with one that chooses at random and whose numbers are given.",
+            remedy=f"Use {option('method', 'bracket')} (or switching, bootstrap) with a deterministic "
+            f"rule, and {option('method', 'posterior')} with one that chooses at random and whose numbers are given.",
         )
     raise ParameterError(
         f"{what}: expected a log in memory, whose rounds can be looked at one by one; got a {type(record).__name__}.",

@@ -180,7 +180,7 @@ def _in_proportion(rule: Demonstrator, *, can_fit: bool) -> list[Notice]:
             each: getattr(rule, each) for each in type(rule).model_fields if each in rule.model_fields_set - {name}
         }
         remedy = f"use {option('rule', str(RuleFamily(type(rule), known, (name,))))}."
-    text = f"Gaps are about in proportion to {name}, and a log seldom shows that it is wrong, even by a factor of 3. "
+    text = f"Gaps are roughly proportional to {name}, and a log seldom shows that it is wrong, even by a factor of 3. "
     return [Notice("in-proportion", f"{text}If it is not known, {remedy}")]
 
 
@@ -216,8 +216,8 @@ def late_start(request: Request, check: Check, posteriors: Sequence[Posterior], 
     if not is_alarm(len(late), len(which)):
         return []
     several = f"{len(late):,} of {counted(len(which), log.noun)} look" if len(which) > 1 else "The log looks"
-    text = f"{several} as if the beginning were missing: first rounds are like later ones, and a run's are not. The "
-    text += f"rule would have tried all arms first. Do not rely on these numbers. {BEGINNING} Or number its rounds "
+    text = f"{several} as if the beginning were missing: first rounds are like later ones. In a run's first rounds, "
+    text += f"the rule would have tried all arms first. Do not rely on these numbers. {BEGINNING} Or number its rounds "
     text += f"from the run's first one. If the log is whole, check the rule's numbers, and {option('prior')}."
     return [Notice("late-start", text, count=len(late) if len(which) > 1 else None)]
 

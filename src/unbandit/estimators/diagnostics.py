@@ -276,9 +276,9 @@ def sorted_rows(record: Record, fewest: int = 3) -> list[Notice]:
             return []
     text = "All rounds of an arm stand together. If the rows are sorted by arm, the order of the choices is lost: "
     text += (
-        "numbers or times that rows got afterwards do not bring it back. Bring the rows as they were made."
+        "numbers or times that were added later do not bring it back. Give the rows in their original order."
         if placed
-        else f"bring the rows as they were made, or name a column of rounds or times, with {option('columns')}."
+        else f"give the rows in their original order, or name a column of rounds or times, with {option('columns')}."
     )
     return [Notice("shows-sorted", text)]
 

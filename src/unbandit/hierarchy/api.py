@@ -132,7 +132,7 @@ def population(
     check_rewards(record, noise)
     if not isinstance(assumed, RandomisedRule):
         raise NotIdentifiable(
-            f"{assumed.name}: it chooses without chance, so choices have no probability at other parameters.",
+            f"{assumed.name}: the rule is deterministic, so choices have no probability at other parameters.",
             remedy="Only rules that choose at random have a population.",
         )
     free = free_parameters(assumed, noise.deviation)

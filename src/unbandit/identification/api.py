@@ -60,15 +60,15 @@ from unbandit.log.availability import Availability, AvailabilityTable
 from unbandit.progress import current_work, interruptible
 
 NEXT = (
-    f"Name the rule with {option('candidates')}, the same in batches too, or give {option('sigma')} (or "
-    f"{option('bernoulli')}); `check` says of each rule whether it fits."
+    f"Name other candidates with {option('candidates')}, also in batches, or give {option('sigma')} (or "
+    f"{option('bernoulli')}). `check` tests each rule."
 )
 WHOLE, COMPARED = 1_000, 0.75  # parts of the work, and the share of it that comparing the candidates takes
 MOST_CHECKED = 4  # candidates that are checked and averaged over
 
 ONE_NUMBER = (
-    "Of two arms an elimination rule shows a single number, when it dropped one of them. Any of these rules may have "
-    "left it: which of them did is not in the log."
+    "With two arms, an elimination rule leaves a single number in the log: when it dropped one of them. Any of these "
+    "rules may have dropped it then, and the log cannot show which."
 )
 
 SURPRISES = 5  # the number of surprising rounds that are named
@@ -195,7 +195,7 @@ def _readable(candidates: Sequence[Candidate]) -> tuple[tuple[Candidate, ...], l
         return tuple(kept), []
     which = "is" if len(refused) == 1 else "are"
     text = f"{joined(list(refused), 'and')} {which} left out: such rules cannot be compared where arms arrive late or "
-    return tuple(kept), [Notice("candidate-left-out", f"{text}are withdrawn, so the log may be theirs.")]
+    return tuple(kept), [Notice("candidate-left-out", f"{text}are withdrawn. The log may still be theirs.")]
 
 
 def _answer(
@@ -290,8 +290,8 @@ def _decided(
     shown = signs(request.log, request.there)
     habits = [each for each in shown if each.code == "shows-habit"]
     if fitting and isinstance(contenders[left[0]].guesses[0].rule, RandomisedRule):
-        own = f"{contenders[left[0]].name} is not excluded, and would do so by rewards. If people chose by habit, its "
-        own += "values say nothing about the arms."
+        own = f"{contenders[left[0]].name} is not excluded, and would do so because of rewards. If people chose by "
+        own += "habit, its values say nothing about the arms."
         notes += [replace(each, text=f"{each.text} {own}") for each in habits]
     if fitting and request.there is None:  # a greedy rule may explain rows that somebody sorted
         warnings += sorted_rows(request.log)
@@ -395,7 +395,7 @@ def _imprecise(decision: Decision, contenders: Mapping[int, Contender]) -> list[
         return [Notice("one-number", ONE_NUMBER)]
     if decision.clear or decision.at_best < SURE or any(contenders[at].normal for at in decision.contenders):
         return []
-    text = f"The Monte-Carlo error decides here: more {option('particles')} may distinguish the rules."
+    text = f"The rules differ by less than the Monte-Carlo error. More {option('particles')} may distinguish them."
     return [Notice("more-particles", text)]
 
 

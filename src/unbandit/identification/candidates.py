@@ -461,6 +461,6 @@ def _checked(candidate: Candidate, noise: Noise) -> Candidate:
                 f"{rule}: expected rewards of 0 and 1, for which this rule is made; got sigma = {noise.sigma:g}.",
                 parameter="candidates",
                 value=str(rule),
-                remedy=f"Say {option('bernoulli')}, or leave it out.",
+                remedy=f"Give {option('bernoulli')}, or leave the rule out.",
             )
     return candidate

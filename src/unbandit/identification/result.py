@@ -141,7 +141,8 @@ class Identification(Finding):
         leading = self.leading
         if self.verdict == "identified":
             chance = formatting.probability(leading.probability)
-            return f"it was {leading.name}{self._convention}, with probability {chance} among the candidates"
+            who = f"the most probable rule is {leading.name}{self._convention}"
+            return f"{who}: probability {chance} if one of the candidates made this log"
         if self.verdict == "fits":
             return f"this log looks like one that {leading.name}{self._convention} made; no other rule was considered"
         if self.verdict == "none fits" and len(self.candidates) == 1:

@@ -44,8 +44,8 @@ def appeared_late(log: ActionLog) -> list[Notice]:
     (round, arm), *_ = spans = sorted(zip(when, (log.arms[at] for at in marked), strict=True))
     more = f" (and {marked.size - 1} more after it)" if marked.size > 1 else ""
     text = (
-        f"Arm {quoted(arm)} first appears in round {round:,}{more}. Every arm is taken to have been available from "
-        f"the first round. If it was not, {table_with([(name, first, None) for first, name in spans])}"
+        f"Arm {quoted(arm)} first appears in round {round:,}{more}. The comparison assumes that every arm was "
+        f"available from the first round. If it was not, {table_with([(name, first, None) for first, name in spans])}"
     )
     return [Notice("appeared-late", text, round=round, arm=arm)]
 
@@ -63,24 +63,25 @@ def signs(log: ActionLog, there: Availability | None = None) -> list[Notice]:
     first = next((at for at, run in enumerate(runs) if np.unique(run[:arms]).size < min(arms, run.size)), None)
     if first is not None and there is None:
         text = (
-            f"The first {counted(arms, 'round')} do not pull every arm once, as most rules of software do. People and "
-            f"other learners by trial and error need not. {BEGINNING} Both are for an estimate under one rule."
+            f"The first {counted(arms, 'round')} do not pull every arm once, as most programs do. People and other "
+            f"learners by trial and error need not. {BEGINNING} Both options are for an estimate under one rule."
         )
         where = log.demonstrations[first] if len(log) > 1 else None
         found.append(Notice("shows-no-opening", text, demonstration=where))
     turns = min(_turns(run, arms) for run in runs)
     if turns <= MOST_OPENING and len(runs) * (turns - 1) * _log_chance_of_turn(arms) < LOG_CHANCE:
         text = (
-            f"The first {counted(turns * arms, 'round')} pull every arm {turns} times, in turn. A rule may begin like "
-            f"that, or its rewards came late: name it so, as in {option('candidates', f'ucb:initial={turns}')}."
+            f"The first {counted(turns * arms, 'round')} pull every arm {turns} times, in turn. Some rules begin "
+            f"like that, and rules whose rewards come late: name such a candidate, as in "
+            f"{option('candidates', f'ucb:initial={turns}')}."
         )
         found.append(Notice("shows-turns", text, count=turns))
     each = [batch_of(log.select(which), turns) for which in range(len(log))]
     size, number = math.gcd(*each), sum(int((own > turns * arms).sum()) for own in changes)
     if size > 1 and -number * math.log(size) < LOG_CHANCE:
         text = (
-            f"After the opening an arm stays for a multiple of {counted(size, 'round')}. A rule may have decided in "
-            f"batches: name it so, as in {option('candidates', f'ucb:batch={size}')}."
+            f"After the opening an arm stays for a multiple of {counted(size, 'round')}. Rules that decide in "
+            f"batches do that: name such a candidate, as in {option('candidates', f'ucb:batch={size}')}."
         )
         found.append(Notice("shows-batches", text, count=size))
     if not any(each.code in ("shows-turns", "shows-batches") for each in found):
@@ -112,7 +113,7 @@ def _habits(runs: Sequence[NDArray[np.int64]], arms: int, *, changing: bool) -> 
     if not stays and not ((far[1] < -STRANGE) & (again[1] < expected[1] / 3)).all():
         return []
     kind, where, people = 0, "arms other than the most-pulled one", "to stay"
-    others = "rules that go by few rewards (learning-softmax, sliding-window-ucb), rules whose rewards come late"
+    others = "rules that follow few rewards (learning-softmax, sliding-window-ucb), rules whose rewards come late"
     if not stays:
         kind, where, people = 1, "an arm", "to change"
         others = "rules that take arms in turn (sae, phased)"
@@ -121,7 +122,7 @@ def _habits(runs: Sequence[NDArray[np.int64]], arms: int, *, changing: bool) -> 
     seen, chance = again[kind].sum() / rounds[kind].sum(), expected[kind].sum() / rounds[kind].sum()
     text = (
         f"After {where}, the same arm comes again in {seen:.0%} of the rounds; choices at random would repeat it in "
-        f"{chance:.0%}. So do {others}, and people who like {people} whatever rewards come."
+        f"{chance:.0%}. So do {others}, and people who tend {people} whatever the rewards are."
     )
     return [Notice("shows-habit", text)]
 
@@ -199,7 +200,7 @@ def opening_alone(
     if not sigma_given or found is None or request.sigma is None or found[0] <= request.sigma <= found[2]:
         return [Notice("opening-alone", text)]
     believed = (
-        f" That may be so here: {leading.name} would have taken the noise for {found[1]:.3g} ({found[0]:.3g} to "
-        f"{found[2]:.3g}), not the {request.sigma:g} that was given. A program may do that, above all by its default."
+        f" That may be so here: {leading.name} would have assumed a noise of {found[1]:.3g} ({found[0]:.3g} to "
+        f"{found[2]:.3g}), not the {request.sigma:g} that was given. Programs do that if nobody changes their default."
     )
     return [Notice("opening-decides", text + believed)]

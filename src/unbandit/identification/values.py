@@ -483,7 +483,7 @@ def gaps_from_prior(request: IdentificationRequest, values: Posterior | None) ->
     more = [counted(len(named) - MOST_NAMED, "more arm")] if len(named) > MOST_NAMED else []
     text = (
         f"{which} of {joined([*shown, *more])} {comes} mostly from the prior: {of} nearly as wide as without the log. "
-        f"Give a prior that you believe in, with {option('prior')}."
+        f"Give a prior that fits what you know, with {option('prior')}."
     )
     return [Notice("gaps-from-prior", text, arm=named[0])]
 

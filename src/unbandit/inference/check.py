@@ -253,7 +253,7 @@ class _Request:
         is_thinned = self.part is not None and hasattr(self.part[0], "kept")
         if is_thinned and self.found is not None and np.isnan(self.found.gap).any():
             # Simulated at its bound, an arm would be pulled too often.
-            return not_checked("Rounds are missing, and of some arm too little was seen to simulate it.")
+            return not_checked("Rounds are missing, and too little is known about some arm to simulate it.")
         late = rule.random_delay is not None or (isinstance(rule, IndexRule) and rule.is_late)
         try:
             check_rewards(self.log, self.noise)
@@ -604,12 +604,12 @@ def _noise(exponent: int) -> Gaussian:
 def _unexplained(refusal: InferenceError) -> str:
     """Say where the rule can no longer have made the log."""
     where = "" if refusal.round is None else f" up to round {refusal.round:,}"
-    return f"No sequence of rewards that was tried makes the rule choose as the log has it{where}."
+    return f"No sequence of rewards that was tried makes the rule choose as in the log{where}."
 
 
 def _more_probable(odds: Odds) -> str:
     """Say how much more probable others make the log."""
-    others = "under rules that leave nothing to chance"
+    others = "under deterministic rules"
     if odds.names[0] in (RANDOM, UNIFORM):
         others = "if arms are chosen at random, whatever rewards they bring"
     elif odds.same_rule:

@@ -56,14 +56,14 @@ class Convention(NamedTuple):
         --------
         >>> from unbandit import UCB1
         >>> Convention(UCB1(), UCB1(ties="random")).notices(7)[0].message  # doctest: +ELLIPSIS
-        'Ties between arms are taken as broken at random: no hidden rewards were found under which ucb1:...'
+        'Ties between arms are assumed to be broken at random: no hidden rewards were found under which ucb1:...'
         """
         where = "" if round is None else f" in round {round}"
         because = f"no hidden rewards were found under which {self.given} decides as this log does{where}"
         parameters, notices = self.changed, list[Notice]()
         if "ties" in parameters:
-            text = f"Ties between arms are taken as broken at random: {because}. {outcome} {self.used}. Values are the "
-            text += "same either way, where both explain a log."
+            text = f"Ties between arms are assumed to be broken at random: {because}. {outcome} {self.used}. Values "
+            text += "are the same either way, where both explain a log."
             notices.append(Notice("ties-at-random", text, round=round))
         if "clock" in parameters:
             counted = "pulls made before the round" if parameters["clock"] == "pulls" else "round itself"

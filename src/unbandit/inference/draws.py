@@ -211,7 +211,7 @@ def _relaxed(result: FilterResult) -> list[Notice]:
     more = f" (and in {len(rounds) - 1} more)" if len(rounds) > 1 else ""
     text = (
         f"In round {rounds[0]}{more} no particle explains the choice exactly: the rule may not have made this log, "
-        "or it takes more particles."
+        "or more particles are needed."
     )
     return [Notice("strained", text, round=rounds[0])]
 

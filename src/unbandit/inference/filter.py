@@ -197,7 +197,7 @@ class CloudFilter:
                 return CloudCollapsed(
                     f"none of {self.particles} particles explains the log so far under {self.rule}.",
                     round=int(judged[relaxed[0] if too_many else died - 1]) if rounds.size else died,
-                    remedy="Another rule or other parameters made it, or it takes more particles.",
+                    remedy="Another rule or other parameters made it, or more particles are needed.",
                 )
             if len(passes) > 1:  # of particles, only those of the first and the last demonstration are looked at
                 passes[-1] = passes[-1].without_particles()

@@ -171,7 +171,7 @@ class HiddenRun:
             raise CloudCollapsed(
                 f"none of {self.particles} particles explains the log so far under {self.rule}.",
                 round=died,
-                remedy="Another rule or other parameters made it, or it takes more particles.",
+                remedy="Another rule or other parameters made it, or more particles are needed.",
             )
         rounds = np.arange(1, arms.size + 1)
         return FilterPass(state, pulls, rounds, rounds, arms.size, np.zeros((0, number), np.int64), ())
@@ -185,7 +185,7 @@ def check_hidden_posterior(log: ThinnedLog | PartialLog, rule: Demonstrator) -> 
         is_read = rule.reveals == "values" and not isinstance(rule, RecentIndexRule) and not rule.is_late
         is_read &= told or int(getattr(rule, "batch", 1)) == 1
         raise NotIdentifiable(
-            f"{rule.name}: the log {what}, and a rule that decides without chance leaves no particle whose"
+            f"{rule.name}: the log {what}, and under a deterministic rule no particle is left whose"
             " hidden arms and rewards explain what follows: there is no posterior.",
             remedy=f"`estimate` reads it with {option('method', 'bracket')}." if is_read else "Give the whole run.",
         )
@@ -333,7 +333,7 @@ class LateRun:
             raise CloudCollapsed(
                 f"none of {number} particles explains the log so far under {self.rule}.",
                 round=died,
-                remedy="Another rule or other parameters made it, or it takes more particles.",
+                remedy="Another rule or other parameters made it, or more particles are needed.",
             )
         rounds = np.arange(1, actions.size + 1)
         return FilterPass(state, pulls, rounds, rounds, actions.size, np.zeros((0, arms), np.int64), ())

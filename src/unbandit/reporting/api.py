@@ -197,7 +197,7 @@ def report(
     asked |= {"demonstration": demonstration, "unit": shown_in, "title": title, "author": author, "date": date}
     in_python = command is None and (source is None or bool(names))  # the shell takes names from a file
     composed = python_line(assumed, asked) if in_python or source is None else shell_line(source.name, assumed, asked)
-    heading = heading_of("What every arm was worth", source, name, **texts)
+    heading = heading_of("What each arm was worth", source, name, **texts)
     several = len(answer.demonstrations) > 1
     is_settled = settled(answer)
     if several:

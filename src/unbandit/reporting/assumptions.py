@@ -145,14 +145,14 @@ def _record(log: ActionLog, answer: Estimate) -> str:
 
 def _noise(answer: Estimate, options: Mapping[str, Any], write: Callable[[float], str]) -> str:
     if options.get("scale") == "unknown":
-        return "How far rewards scatter was not needed: only proportions are given."
+        return "How much rewards vary was not needed: only proportions are given."
     if answer.sigma is None:
-        return "Rewards are 0 or 1, so an arm's mean determines how far they scatter."
-    scatter = f"One reward scatters around its arm's mean with a standard deviation of {write(answer.sigma)}"
+        return "Rewards are 0 or 1, so an arm's mean determines how much they vary."
+    scatter = f"Rewards vary around their arm's mean with a standard deviation of {write(answer.sigma)}"
     if options.get("sigma") is not None:
         return f"{scatter}, as was given."
     if any(notice.code == "sigma-assumed" for notice in answer.warnings):
-        return f"{scatter}. Nobody said so: it had to be assumed, and the intervals are longer or shorter with it."
+        return f"{scatter}. This was assumed, because no value was given. The length of the intervals depends on it."
     return f"{scatter}, as the rule's own sigma says."
 
 

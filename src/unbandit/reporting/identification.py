@@ -350,7 +350,7 @@ def _assumptions(found: Identification, unit: Unit | None) -> dict[str, str]:
     asked = found.question
     write = partial(number, digits=3) if unit is None else unit.given
     noise = "Rewards are 0 or 1." if isinstance(asked.noise, Bernoulli) else (
-        f"One reward scatters around its arm's mean with a standard deviation of {write(asked.noise.sigma)}."
+        f"Rewards vary around their arm's mean with a standard deviation of {write(asked.noise.sigma)}."
     )  # fmt: skip
     every = [each.name for each in found.candidates]
     limits = "" if asked.there is None else f" {said_of_table(asked.there).text}"

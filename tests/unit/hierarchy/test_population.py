@@ -237,7 +237,7 @@ def test_what_is_refused():
     log = softmax_log(TEMPERATURES[:3], rounds=20)
     with pytest.raises(NotIdentifiable, match="one participant"):
         ub.population(log.select(0), "softmax", sigma=0.5)
-    with pytest.raises(NotIdentifiable, match="without chance"):
+    with pytest.raises(NotIdentifiable, match="the rule is deterministic"):
         ub.population(log, "ucb:alpha=0.25", sigma=0.5)
     with pytest.raises(NotIdentifiable, match="nothing is left"):
         ub.population(log, "softmax:temperature=0.3", sigma=0.5)

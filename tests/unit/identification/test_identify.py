@@ -170,7 +170,7 @@ def test_a_record_that_the_winner_does_not_reproduce():
     assert "no values are given" in found.warnings[-1].message
     tails = {row.name: row.tail for row in found.check.statistics}
     assert tails["switches"] < 0.01 < tails["pulls, rank 1"]
-    assert "`check` says of each rule" in found.warnings[-1].message
+    assert "`check` tests each rule." in found.warnings[-1].message
 
 
 def test_unknown_parameters_are_averaged_and_carried_into_the_intervals():
@@ -421,7 +421,7 @@ def test_a_survey_comes_back_from_json():
 def test_as_a_table_and_in_words():
     found = ub.identify(ub.ActionLog.from_actions("ABCABCABAABC"), "sae,uniform", sigma=0.5)
     assert found.to_frame()["candidate"].to_list() == ["uniform"] + ["sae"] * 7
-    assert repr(found).startswith("<Identification: 2 candidates, identified, it was uniform")
+    assert repr(found).startswith("<Identification: 2 candidates, identified, the most probable rule is uniform")
     with pytest.raises(KeyError, match="expected a candidate among uniform, sae"):
         found["ucb"]
 
@@ -645,19 +645,19 @@ def test_a_habit_is_named_and_is_no_choice_at_random():
     log = ub.ActionLog.from_actions(["ABCD"[at] for at in actions])
     found = ub.identify(log, "thompson:sigma=0.5,uniform", sigma=0.5)
     assert found.verdict == "none fits"
-    assert "people who like to stay" in next(each.message for each in found.notes if each.code == "shows-habit")
+    assert "people who tend to stay" in next(each.message for each in found.notes if each.code == "shows-habit")
     assert "choices at random" not in found.warnings[-1].message
     survey = ub.check(log, "sae", sigma=0.5)
     assert [each.code for each in survey.warnings] == ["none-fits", "shows-habit"]
     learner = ub.identify(log, "learning-softmax:rate=0.9,temperature=0.1,initial=0", sigma=0.5, particles=60)
     said = next(each.message for each in learner.notes if each.code == "shows-habit")
-    assert "learning-softmax:rate=0.9,temperature=0.1,initial=0 is not excluded, and would do so by rewards." in said
+    assert "temperature=0.1,initial=0 is not excluded, and would do so because of rewards." in said
     assert not any("not excluded" in each.message for each in (*found.notes, *survey.warnings))
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 def test_rules_that_take_arms_in_turn_are_named_beside_a_habit():
-    """Elimination rules keep an order of turns, which people who like to change do not; nothing more is claimed."""
+    """Elimination rules keep an order of turns, which people who tend to change do not; nothing more is claimed."""
 
     def said(log):
         return next((each.message for each in signs(log) if each.code == "shows-habit"), "")
@@ -670,9 +670,9 @@ def test_rules_that_take_arms_in_turn_are_named_beside_a_habit():
             sum("So do elimination rules (sae, phased), whose order the log keeps" in said(log) for log in logs) == 10
         )
     people = said(ub.ActionLog.from_actions("ABCD" + "ACBDABDCBADBCDACDBCABDCDABADCBACBDBCADAB" * 5))
-    assert "So do rules that take arms in turn (sae, phased), and people who like to change" in people
+    assert "So do rules that take arms in turn (sae, phased), and people who tend to change" in people
     stays = said(ub.ActionLog.from_actions("ABCD" + "AAAAACCCCCCCBBBDDDDDDDDDDBBBBBBAAAACCCDDDDBBBBBCC" * 6))
-    assert "rules that go by few rewards (learning-softmax, sliding-window-ucb)" in stays
+    assert "rules that follow few rewards (learning-softmax, sliding-window-ucb)" in stays
 
 
 @pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
@@ -707,7 +707,7 @@ def test_of_a_log_with_lost_rounds_it_is_said_that_the_first_of_them_decide():
     assert found.left == ("thompson",)  # in the log as it is, no rule that pulls every arm once first is possible
     (said,) = [each.message for each in found.warnings if each.code == "opening-decides"]
     assert said.startswith("sae and ucb: excluded by the first rounds alone")
-    assert re.search(r"may be so here: thompson would have taken the noise for \S+ \(\S+ to \S+\), not the 0.5", said)
+    assert re.search(r"may be so here: thompson would have assumed a noise of \S+ \(\S+ to \S+\), not the 0.5", said)
     assumed = ub.identify(thinned("ucb:alpha=0.25", 1), "ucb,sae,thompson,uniform")
     assert {"sigma-assumed"} == {each.code for each in assumed.warnings}
     assert "opening-alone" in {each.code for each in assumed.notes}

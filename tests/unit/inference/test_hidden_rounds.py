@@ -147,7 +147,7 @@ def test_a_start_in_mid_run_with_its_counts_in_estimate_and_posterior():
         ("exp3:mixing=0.1", {"bernoulli": True}, "divides rewards"),
         ("softmax:temperature=0.3,batch=5", {"sigma": 0.5}, "in batches"),
         ("softmax:temperature=0.3,delay=5", {"sigma": 0.5}, "with a delay"),
-        ("ucb:alpha=0.25", {"sigma": 0.5, "method": "posterior"}, "decides without chance"),
+        ("ucb:alpha=0.25", {"sigma": 0.5, "method": "posterior"}, "deterministic rule"),
         ("softmax:temperature=fit", {"sigma": 0.5}, "are hidden"),
         ("softmax:temperature=0.3,opening=random", {"sigma": 0.5}, "nothing shows which arms they opened"),
     ],
@@ -239,10 +239,10 @@ def test_holes_that_nobody_explains_are_warned_of():
     [
         ("thompson:sigma=0.5", "posterior", 0.05, "at least 10% of all rounds"),
         ("exp3:mixing=0.1", None, 0.8, "divides rewards"),
-        ("ucb:alpha=0.25", "posterior", 0.8, "decides without chance.*`estimate` reads it"),
-        ("sw-ucb:window=20", "posterior", 0.8, "decides without chance.*Give the whole run"),
+        ("ucb:alpha=0.25", "posterior", 0.8, "deterministic rule.*`estimate` reads it"),
+        ("sw-ucb:window=20", "posterior", 0.8, "deterministic rule.*Give the whole run"),
         ("sw-ucb:window=20", None, 0.8, "misses rounds"),
-        ("ucb:delay=5", "posterior", 0.8, "decides without chance.*Give the whole run"),
+        ("ucb:delay=5", "posterior", 0.8, "deterministic rule.*Give the whole run"),
         ("uniform", None, 0.8, "do not depend on rewards"),
         ("thompson:sigma=0.5,initial=1,opening=random", None, 0.8, "opening=random"),
     ],
@@ -269,7 +269,7 @@ def test_posterior_takes_what_was_kept():
     assert found.pulls.tolist() == log.pulls[0].tolist()
     same = ub.estimate(log.rows, rule, kept=0.9, **given).posteriors[0]
     assert ub.posterior(log.rows, rule, kept=0.9, **given).means.tolist() == same.means.tolist()
-    with pytest.raises(NotIdentifiable, match="decides without chance"):
+    with pytest.raises(NotIdentifiable, match="deterministic rule"):
         ub.posterior(log.rows, "ucb", kept=0.9, sigma=0.5)
     with pytest.raises(NotIdentifiable, match="rounds are missing"):
         ub.posterior(log.rows, "thompson:sigma=fit", kept=0.9, sigma=0.5)

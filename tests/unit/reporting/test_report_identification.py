@@ -29,7 +29,8 @@ def test_it_says_which_rule_it_was_and_what_the_arms_were_worth():
     page = settled()
     assert page.answer.verdict == "identified"
     assert page.sentence.startswith(
-        "It was sae:alpha=0, with probability above 0.999 among the candidates. The log does not show"
+        "The most probable rule is sae:alpha=0: probability above 0.999 if one of the candidates made this log. "
+        "The log does not show"
     )
     outline = made.Outline(page.html)
     text = " ".join(outline.text)

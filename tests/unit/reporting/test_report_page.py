@@ -127,7 +127,7 @@ def test_how_to_make_it_again():
     assert source.checksum in report.main
     assert "8 bytes" in report.main
     assert "nothing is drawn at random" in report.main
-    assert report.title == "What every arm was worth: some log.csv"
+    assert report.title == "What each arm was worth: some log.csv"
     own = ub.report(made.log_of(made.UCB, 100), made.UCB, source=source, command="unbandit report <log>", sigma=0.5)
     assert "<code>unbandit report &lt;log&gt;</code>" in own.main
 
@@ -249,11 +249,11 @@ def test_what_the_box_says_of_a_misfit_is_not_said_again():
 def test_what_was_assumed_is_what_was_asked():
     told = {kind: made.report_of(kind).main for kind in made.KINDS}
     assert "standard deviation of 0.5, as was given" in told["gaps"]
-    assert "Nobody said so" in told["wrong rule"]
+    assert "This was assumed, because no value was given." in told["wrong rule"]
     assert "The best arm&#39;s mean is 1, as was given" in told["means"]
     assert "No arm&#39;s mean was given" in told["gaps"]
     assert "The mean of &#34;&lt;script&gt;alert(1)&lt;/script&gt;&#34; is 1, as was given" in told["nasty names"]
-    assert "How far rewards scatter was not needed" in told["ratios"]
+    assert "How much rewards vary was not needed" in told["ratios"]
     assert "All were made on the same arms" in told["pooled"]
     assert "what was believed before the log was seen" in told["randomised"]
     assert "The counts are complete" in told["counts"]
