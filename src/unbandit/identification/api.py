@@ -40,7 +40,7 @@ from unbandit.identification.evidence import (
 )
 from unbandit.identification.result import Identification, Surprise, Verdict
 from unbandit.identification.selection import SURE, Decision, decide, one_number, successive_halving
-from unbandit.identification.signs import appeared_late, opening_alone, signs
+from unbandit.identification.signs import DECIDED_BY_OPENING, appeared_late, opening_alone, signs
 from unbandit.identification.values import (
     RuleValues,
     arms_from_prior,
@@ -309,6 +309,10 @@ def _decided(
     ordered = tuple(contenders[at] for at in decision.order)
     sigma_given = not any(each.code == "sigma-assumed" for each in warnings)
     for notice in opening_alone(request, ordered, sigma_given=sigma_given) if verdict != "none fits" else ():
+        late = [each for each in notes if each.code == "appeared-late"]
+        if late:  # more than a remark: it decides which rules are left
+            notes = [each for each in notes if each not in late]
+            warnings += [replace(each, text=f"{each.text} {DECIDED_BY_OPENING}") for each in late]
         (warnings if notice.code == "opening-decides" else notes).append(notice)
     notes = [*notes, *_conventions(ordered), *_imprecise(decision, contenders)]
     notes += _collapsed(ordered) + _as_normal(ordered)

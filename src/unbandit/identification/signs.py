@@ -26,6 +26,10 @@ LOG_CHANCE = math.log(0.001)  # of a sign, by choices at random, up to which it 
 ROUNDS_OF_PART, STRANGE = 100, 4.0  # in which repeats are counted, twice; and deviations by which they are a habit
 GONE, MOSTLY = 20.0, 0.5  # pulls that an arm would have had, had it stayed; and a share of a half of the log
 
+DECIDED_BY_OPENING = (
+    "Otherwise do not rely on the answer: rules that pull every arm once first are excluded because of this arm alone."
+)
+
 
 def appeared_late(log: ActionLog) -> list[Notice]:
     """Say which arm first appears late: it may not have been there before.
