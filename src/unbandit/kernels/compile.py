@@ -20,8 +20,9 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -45,11 +46,22 @@ Marks = NDArray[np.bool_]
 _lock = threading.Lock()
 
 
-def _part_compiler() -> Any:
-    """Return the compiler of parts; it uses what numba keeps to itself, and may move in another version."""
+# What numba has to do with our own functions, which enter no `with`; those with closures need its other passes too.
+_PASSES = {
+    "TranslateByteCode", "FixupArgs", "IRProcessing", "DeadBranchPrune", "GenericRewrites", "ReconstructSSA",
+    "NopythonTypeInference", "PreLowerStripPhis", "IRLegalization", "AnnotateTypes", "NativeLowering",
+    "NoPythonBackend",
+}  # fmt: skip
+
+
+def _compilers() -> tuple[Any, Any]:
+    """Return the compilers of kernels and of parts.
+
+    They use what numba keeps to itself, and may move in another version.
+    """
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
-    from numba.core.compiler_machinery import register_pass
+    from numba.core.compiler_machinery import PassManager, register_pass
     from numba.core.typed_passes import NativeLowering
 
     class PartLibrary(JITCodeLibrary):
@@ -82,25 +94,83 @@ def _part_compiler() -> Any:
             state["cr"] = state["cr"]._replace(cfunc=name)
             return True
 
-    class PartCompiler(CompilerBase):
+    class KernelCompiler(CompilerBase):
+        lowering: Any = NativeLowering
+
         def define_pipelines(self) -> list[Any]:
-            manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-            manager.passes = [(PartLowering if each is NativeLowering else each, text) for each, text in manager.passes]
-            manager._finalized = False
+            manager, function = PassManager("kernel"), self.state.func_id.func
+            has_closures = any(isinstance(each, CodeType) for each in function.__code__.co_consts)
+            takes_all = has_closures or not (function.__module__ or "").startswith("unbandit.")
+            for each, text in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+                if each.__name__ in _PASSES or takes_all:
+                    manager.add_pass(self.lowering if each is NativeLowering else each, text)
             manager.finalize()
             return [manager]
 
-    return PartCompiler
+    class PartCompiler(KernelCompiler):
+        lowering = PartLowering
+
+    return KernelCompiler, PartCompiler
 
 
 # Kernels and parts have the same options: what a function is compiled to depends on those of its callers too.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": True}
-_PARTS_ARE_KNOWN = numba.version_info.short == (0, 68)  # another numba may link in another way: it compiles each part
-CALLED: dict[str, Any] = _OPTIONS | (
-    {"no_cpython_wrapper": False, "pipeline_class": _part_compiler()} if _PARTS_ARE_KNOWN else {}
-)
+_IS_KNOWN = numba.version_info.short == (0, 68)  # another numba may link in another way: it compiles each part
+_KERNEL, _PART = _compilers() if _IS_KNOWN else (None, None)
+_COMPILED: dict[str, Any] = _OPTIONS | ({"pipeline_class": _KERNEL} if _KERNEL else {})
+CALLED: dict[str, Any] = _OPTIONS | ({"no_cpython_wrapper": False, "pipeline_class": _PART} if _PART else {})
 INLINED: dict[str, Any] = CALLED | {"forceinline": True}
 BORROWING: dict[str, Any] = INLINED | {"_nrt": False}
+
+
+def _shortcuts() -> list[tuple[Any, str, Any]]:
+    """Return what numba does again and again while it compiles, and what gives the same in less time."""
+    from numba.core import event, transforms
+    from numba.core.base import BaseContext
+    from numba.core.dispatcher import Dispatcher
+    from numba.core.postproc import PostProcessor, VariableLifetime
+    from numba.core.sigutils import normalize_signature
+    from numba.core.targetconfig import TargetConfig
+
+    size_of, compile_signature, process = BaseContext.get_abi_sizeof, Dispatcher.compile, PostProcessor.run
+    sizes: dict[tuple[type, str], int] = {}
+    defaults: dict[type, dict[str, Any]] = {}
+
+    def get_abi_sizeof(self: Any, kind: Any) -> int:
+        """Ask LLVM once for each type: it answers by compiling a module."""
+        key = type(self), str(kind)
+        if key not in sizes:
+            sizes[key] = size_of(self, kind)
+        return sizes[key]
+
+    def compile_once(self: Any, signature: Any) -> Any:
+        """Return what is compiled already before timers and locks are set up."""
+        existing = self.overloads.get(tuple(normalize_signature(signature)[0]))
+        return compile_signature(self, signature) if existing is None else existing.entry_point
+
+    def values(self: Any) -> dict[str, Any]:
+        """Return a compiler's options, which are compared whenever a function is looked up."""
+        if type(self) not in defaults:
+            defaults[type(self)] = {name: option.default for name, option in self.options.items()}
+        return defaults[type(self)] | self._values
+
+    def process_once(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        """Leave out, after most passes, which variables live in which block: only generators need it before the end."""
+        code = self.func_ir
+        if emit_dels or code.is_generator:
+            process(self, emit_dels, extend_lifetimes)
+        else:
+            code.blocks, code.generator_info = transforms.canonicalize_cfg(code.blocks), None
+            code.variable_lifetime = VariableLifetime(code.blocks)
+
+    return [
+        (BaseContext, "get_abi_sizeof", get_abi_sizeof), (Dispatcher, "compile", compile_once),
+        (TargetConfig, "values", values), (PostProcessor, "run", process_once),
+        (event, "install_timer", lambda *_: nullcontext()),
+    ]  # fmt: skip
+
+
+_SHORTCUTS = _shortcuts() if _IS_KNOWN else []
 
 
 def digest_of(*files: Path, text: str = "") -> str:
@@ -132,7 +202,7 @@ def compiled(function: Function) -> Function:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(CACHE_DIRECTORY or "")
         try:
-            kernel = numba.njit(cache=CACHE_DIRECTORY is not None, **_OPTIONS)(function)
+            kernel = numba.njit(cache=CACHE_DIRECTORY is not None, **_COMPILED)(function)
         finally:
             numba.config.CACHE_DIR = before
     if CACHE_DIRECTORY is not None:
@@ -147,7 +217,7 @@ def _compile_alone(compile_kernel: Callable[[Any], Any], path: Path) -> Callable
 
     def compile_or_load(signature: Any) -> Any:
         # The lock of this process comes first: a thread that holds it may need this kernel for one that calls it.
-        with global_compiler_lock, _locked(path), _less_garbage_collection():
+        with global_compiler_lock, _locked(path), _in_less_time():
             try:
                 return compile_kernel(signature)
             except OSError:  # a full disk: it was compiled and could not be kept
@@ -173,14 +243,18 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _less_garbage_collection() -> Iterator[None]:
-    """Look for garbage seldom: a compiler makes many objects and keeps most, and each look passes over all of them."""
-    before = gc.get_threshold()
+def _in_less_time() -> Iterator[None]:
+    """Take shortcuts, and look for garbage seldom: a compiler keeps most objects, and each look passes over them."""
+    before, originals = gc.get_threshold(), [getattr(owner, name) for owner, name, _ in _SHORTCUTS]
     gc.set_threshold(200_000, *before[1:])
+    for owner, name, shortcut in _SHORTCUTS:
+        setattr(owner, name, shortcut)
     try:
         yield
     finally:
         gc.set_threshold(*before)
+        for (owner, name, _), original in zip(_SHORTCUTS, originals, strict=True):
+            setattr(owner, name, original)
 
 
 class LateKernel:
@@ -245,6 +319,43 @@ def borrowing(function: Function) -> Function:
 def called(function: Function) -> Function:
     """Let compiled loops call a longer `function`: inlining it everywhere would take long to compile."""
     return register_jitable(**CALLED)(function)
+
+
+@called
+def new_numbers(size: int, value: float) -> Numbers:
+    """Return an array of numbers, all alike; numba compiles `np.zeros` and its kin anew for every kernel and shape."""
+    values = np.empty(size)
+    for at in range(size):
+        values[at] = value
+    return values
+
+
+@called
+def new_table(rows: int, columns: int, value: float) -> Numbers:
+    """Return a table of numbers, all alike."""
+    values = np.empty((rows, columns))
+    for row in range(rows):
+        for column in range(columns):
+            values[row, column] = value
+    return values
+
+
+@called
+def new_integers(size: int, value: int) -> Integers:
+    """Return an array of integers, all alike."""
+    values = np.empty(size, np.int64)
+    for at in range(size):
+        values[at] = value
+    return values
+
+
+@called
+def new_marks(size: int) -> Marks:
+    """Return an array of marks, none of them set."""
+    values = np.empty(size, np.bool_)
+    for at in range(size):
+        values[at] = False
+    return values
 
 
 def can_be_trusted(directory: Path) -> bool:

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from unbandit.kernels.compile import Numbers, called, inlined
+from unbandit.kernels.compile import Numbers, called, inlined, new_integers, new_table
 from unbandit.kernels.special import (
     HALF_LOG_TWO_PI,
     hazard,
@@ -181,7 +181,7 @@ def expand_largest_of_normals(centres: Numbers, roots: Numbers, arm: int, slope:
     the product of the gradients. Also where the probability is too small a number.
     """
     arms, others = centres.size, 0
-    who, work, second = np.empty(arms, np.int64), np.empty((4, arms)), np.zeros((arms, arms))
+    who, work, second = new_integers(arms, 0), new_table(4, arms, 0.0), new_table(arms, arms, 0.0)
     offsets, slopes, rates, first = work[0], work[1], work[2], work[3]
     steepness, lowest = 0.0, math.inf
     for each in range(arms):
@@ -240,7 +240,7 @@ def _nodes_of_normals(offsets: Numbers, slopes: Numbers, others: int, steepness:
     """Return places and log weights, the density included: Gauss-Hermite, or a trapezoid rule around the peak."""
     if lowest > DEEPEST and steepness < STEEPNESS_OF_MANY:
         table = FEW if steepness < STEEPNESS_OF_FEW else SOME if steepness < STEEPNESS_OF_SOME else MANY
-        nodes = np.empty((table.shape[0], 2))
+        nodes = new_table(table.shape[0], 2, 0.0)
         for at in range(table.shape[0]):
             nodes[at, 0], nodes[at, 1] = table[at, 0], math.log(table[at, 1])
         return nodes
@@ -249,7 +249,7 @@ def _nodes_of_normals(offsets: Numbers, slopes: Numbers, others: int, steepness:
     left, right = -2.6, math.asinh(6.0 / width)
     number = int((right - left) / TRAPEZOID) + 2
     step = (right - left) / (number - 1)
-    nodes = np.empty((number, 2))
+    nodes = new_table(number, 2, 0.0)
     for at in range(number):
         t = left + at * step
         z = peak + width * math.sinh(t)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import stat
@@ -12,9 +13,25 @@ from pathlib import Path
 
 import numba
 import pytest
+from numba.core import types
+from numba.core.base import BaseContext
+from numba.core.compiler import Flags
+from numba.core.dispatcher import Dispatcher
+from numba.core.postproc import PostProcessor
+from numba.core.registry import cpu_target
 
 from unbandit.kernels import compile
-from unbandit.kernels.compile import cache_directory, can_be_trusted, compiled, digest_of
+from unbandit.kernels.compile import (
+    cache_directory,
+    can_be_trusted,
+    compiled,
+    digest_of,
+    new_integers,
+    new_marks,
+    new_numbers,
+    new_table,
+)
+from unbandit.kernels.rng import uniform_from_word
 from unbandit.tape import Tape
 
 
@@ -163,3 +180,44 @@ def test_kernels_work_where_nothing_can_be_written(tmp_path):
     answer = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.strip().isdigit()
+
+
+def test_numba_is_given_back_as_it_was():
+    owners = [(BaseContext, "get_abi_sizeof"), (Dispatcher, "compile"), (PostProcessor, "run"), (Flags, "values")]
+    before = [getattr(owner, name) for owner, name in owners]
+    with compile._in_less_time():
+        assert all(getattr(*each) is not original for each, original in zip(owners, before, strict=True))
+    assert [getattr(owner, name) for owner, name in owners] == before
+
+
+def test_shortcuts_give_what_numba_gives():
+    flags, context = Flags(), cpu_target.target_context
+    flags.nrt = True
+    kinds = [context.get_value_type(each) for each in (types.float64, types.Array(types.int64, 2, "C"))]
+    plain = flags.values(), [context.get_abi_sizeof(each) for each in kinds]
+    with compile._in_less_time():
+        for _ in range(2):
+            assert (flags.values(), [context.get_abi_sizeof(each) for each in kinds]) == plain
+
+
+def test_only_functions_of_the_package_leave_passes_out():
+    def doubled(number):
+        return sum([2 * each for each in (number,)])  # a closure of its own, in some versions of Python
+
+    assert compiled(doubled)(3) == 6
+    assert len(_passes(compiled(doubled))) > len(_passes(compiled(uniform_from_word)))
+
+
+def _passes(kernel):
+    kernel.compile((types.uint64,))
+    (times,) = (each["pipeline_times"] for each in kernel.get_metadata().values())
+    return [name for pipeline in times.values() for name in pipeline]
+
+
+def test_arrays_that_kernels_make_are_filled():
+    @compiled
+    def make():
+        return new_numbers(2, 0.5), new_table(1, 2, math.inf), new_integers(2, -1), new_marks(2)
+
+    for made in (make(), make.py_func()):
+        assert [each.tolist() for each in made] == [[0.5, 0.5], [[math.inf, math.inf]], [-1, -1], [False, False]]

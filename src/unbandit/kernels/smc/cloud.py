@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import Integers, Marks, Numbers, called, inlined
+from unbandit.kernels.compile import Integers, Marks, Numbers, called, inlined, new_numbers, new_table
 from unbandit.kernels.rng import normal_from_word, philox, uniform_from_word
 from unbandit.kernels.simulate_available import Spans
 from unbandit.kernels.special import exponential
@@ -328,7 +328,7 @@ def liu_west_move(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -
     number, arms, columns = memories.shape
     size = arms * (columns + 1)
     # Flatten what moves: one row per particle.
-    values, centre = np.zeros((number, size)), np.zeros(size)
+    values, centre = new_table(number, size, 0.0), new_numbers(size, 0.0)
     for particle in range(number):
         for arm in range(arms):
             at = arm * (columns + 1)
@@ -342,7 +342,7 @@ def liu_west_move(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -
         centre[at] /= number
     factor = _covariance_factor(values, centre)
     shrinkage = math.sqrt(1.0 - MOVE_SHARE * MOVE_SHARE)
-    noise = np.empty(size)
+    noise = new_numbers(size, 0.0)
     for particle in range(number):
         for at in range(size):
             noise[at] = normal(cloud.rng, MOVES, step, particle * size + at, cloud.table)
@@ -365,7 +365,7 @@ def liu_west_move(cloud: Cloud, pulls: Integers, memories: Numbers, step: int) -
 def _covariance_factor(values: Numbers, centre: Numbers) -> Numbers:
     """Return the Cholesky factor of the covariance of some values, with zeros for what does not vary."""
     number, size = values.shape
-    factor = np.zeros((size, size))
+    factor = new_table(size, size, 0.0)
     for row in range(size):
         for column in range(row if size > MOST_CORRELATED else 0, row + 1):
             covariance = 0.0

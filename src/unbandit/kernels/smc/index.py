@@ -22,7 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import (
+    Integers,
+    Marks,
+    Numbers,
+    called,
+    compiled,
+    inlined,
+    new_integers,
+    new_marks,
+    new_numbers,
+    new_table,
+)
 from unbandit.kernels.formula import index_value, mean_value
 from unbandit.kernels.simulate_available import is_there
 from unbandit.kernels.smc.cloud import (
@@ -97,11 +108,11 @@ def filter_index(
     """
     number, arms = cloud.sums.shape
     belief, sums, past = cloud.belief, cloud.sums, cloud.past
-    pulls, next_round = np.zeros(arms, np.int64), np.full(arms, NONE)
-    index, log_twists = np.full((number, arms), np.nan), np.zeros(number)
-    floor, gone = np.full(number, -math.inf), steps.spans.last
+    pulls, next_round = new_integers(arms, 0), new_integers(arms, NONE)
+    index, log_twists = new_table(number, arms, math.nan), new_numbers(number, 0.0)
+    floor, gone = new_numbers(number, -math.inf), steps.spans.last
     state = ComparisonState(sums, pulls, next_round, index, floor, gone, uses_round)
-    last = LastRewards(np.full((number, arms), math.inf), np.zeros((number, arms)), np.zeros(arms, np.bool_))
+    last = LastRewards(new_table(number, arms, math.inf), new_table(number, arms, 0.0), new_marks(arms))
     redraws, moves_level = arms <= MOST_REDRAWN, shifts and level
     compared = new_comparisons(arms)
     other, above, at, share, offset = compared.other, compared.above, compared.at, compared.share, compared.offset
@@ -261,8 +272,8 @@ def sample_mean(sums: Numbers, pulls: Integers, particle: int, arm: int) -> floa
 @called
 def new_comparisons(most: int) -> Comparisons:
     """Return room for comparisons."""
-    numbers = np.zeros(most), np.zeros(most)
-    return Comparisons(np.zeros(most, np.int64), np.zeros(most, np.bool_), np.zeros(most, np.int64), *numbers)
+    numbers = new_numbers(most, 0.0), new_numbers(most, 0.0)
+    return Comparisons(new_integers(most, 0), new_marks(most), new_integers(most, 0), *numbers)
 
 
 @inlined

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import Integers, Numbers, called, compiled, inlined, new_integers, new_numbers, new_table
 from unbandit.kernels.formula import learn, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.simulate_available import arms_there
@@ -49,9 +49,9 @@ def filter_randomised(
     """
     number, arms, columns = memories.shape
     bernoulli = cloud.belief.bernoulli
-    pulls = np.zeros(arms, np.int64)
-    candidates, chances, trials = np.empty(tries), np.empty(tries), np.empty((tries, arms, columns))
-    who, rows = np.empty((2, arms), np.int64), np.empty((arms, columns))  # the arms that are there, now and next
+    pulls = new_integers(arms, 0)
+    candidates, chances, trials = new_numbers(tries, 0.0), new_numbers(tries, 0.0), np.empty((tries, arms, columns))
+    who, rows = np.empty((2, arms), np.int64), new_table(arms, columns, 0.0)  # the arms that are there, now and next
     seen_pulls = np.empty((2, arms), np.int64)
     mark, ahead = 0, False  # whether the weights already contain the probability of what this state decides
     for step in range(steps.arm.size):

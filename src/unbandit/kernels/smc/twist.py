@@ -22,7 +22,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unbandit.kernels.compile import Integers, Marks, Numbers, called, compiled, inlined
+from unbandit.kernels.compile import (
+    Integers,
+    Marks,
+    Numbers,
+    called,
+    compiled,
+    inlined,
+    new_integers,
+    new_numbers,
+    new_table,
+)
 from unbandit.kernels.formula import learn, log_expansion, probability
 from unbandit.kernels.rng import normal_quantile
 from unbandit.kernels.simulate_available import Spans, arms_there
@@ -86,8 +96,8 @@ def expand_sites(
     `rounds` counts the rounds of each demonstration from 1.
     """
     horizon, arms = scores.shape
-    pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    slope, bend, who = np.empty(arms), np.empty((arms, arms)), np.empty(arms, np.int64)
+    pulls, counts = new_integers(arms, 0), new_integers(arms, 0)
+    slope, bend, who = new_numbers(arms, 0.0), new_table(arms, arms, 0.0), new_integers(arms, 0)
     for at in range(horizon):
         if transitions.begins[at]:
             for arm in range(arms):
@@ -117,10 +127,10 @@ def expand_all(
             bend[row, column] = 0.0
     if there == 1:
         return value
-    seen_slope, seen_bend = one_slope[:there], one_bend.reshape(-1)[: there * there].reshape((there, there))
+    seen_slope, seen_bend = one_slope[:there], one_bend[:there, :there]
     seen_pulls, seen = pulls, scores
     if there < arms:
-        seen_pulls, seen = np.empty(there, np.int64), np.empty(there)
+        seen_pulls, seen = new_integers(there, 0), new_numbers(there, 0.0)
         for place in range(there):
             seen_pulls[place], seen[place] = pulls[who[place]], scores[who[place]]
     for place in range(there):
@@ -157,7 +167,7 @@ def solve_twist(transitions: Transitions, sites: Sites, twist: Twist, exponents:
     """
     arms = sites.slope.shape[1]
     size = twist.pull.shape[1]
-    matrix, vector, constant = np.zeros((size, size)), np.zeros(size), 0.0
+    matrix, vector, constant = new_table(size, size, 0.0), new_numbers(size, 0.0), 0.0
     for at in range(transitions.arm.size - 1, -1, -1):
         arm, noise = transitions.arm[at], transitions.noise[at]
         by_score, by_mean = transitions.gains[at] * noise, transitions.learns[at] * noise
@@ -251,7 +261,7 @@ def follow_twist(
     `scores` are those before each round, `means` the expectation `M` of its arm, and `innovations` its own.
     """
     arms = scores.shape[1]
-    state = np.zeros(twist.pull.shape[1])
+    state = new_numbers(twist.pull.shape[1], 0.0)
     for row in range(arms, state.size):
         state[row] = transitions.start[row - arms]
     for at in range(transitions.arm.size):
@@ -284,7 +294,7 @@ def factor_covariances(transitions: Transitions, twist: Twist, factors: Numbers)
     of variance `1 / precision`.
     """
     arms, size = factors.shape[1], twist.pull.shape[1]
-    covariance, weighted = np.zeros((size, size)), np.empty(size)
+    covariance, weighted = new_table(size, size, 0.0), new_numbers(size, 0.0)
     for at in range(transitions.arm.size):
         arm = transitions.arm[at]
         if transitions.begins[at]:
@@ -361,11 +371,12 @@ def predict_actions(
     there, and the new covariance is `P - P (1 + B P)^-1 B P`.
     """
     arms = transitions.start.size
-    state, covariance = np.zeros(size), np.zeros((size, size))
-    pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    work, bends, system = np.empty((6, arms)), np.empty((2, arms, arms)), np.empty((arms, arms + 1 + size))
-    scores, trial, y, aim, slope, bend = work[0], work[1], work[2], work[3], work[4], bends[0]
-    who = np.empty(arms, np.int64)
+    state, covariance = new_numbers(size, 0.0), new_table(size, size, 0.0)
+    pulls, counts = new_integers(arms, 0), new_integers(arms, 0)
+    work, system = new_table(6, arms, 0.0), new_table(arms, arms + 1 + size, 0.0)
+    one_bend = new_table(arms, arms, 0.0)
+    scores, trial, y, aim, slope, bend = work[0], work[1], work[2], work[3], work[4], new_table(arms, arms, 0.0)
+    who = new_integers(arms, 0)
     for row in range(arms, size):
         state[row] = transitions.start[row - arms]
     for at in range(transitions.arm.size):
@@ -382,7 +393,7 @@ def predict_actions(
                 scores[row], y[row] = state[row], 0.0
             there, gain = arms_there(transitions.spans, rounds[at], who), 1.0
             arguments = (parameters, pulls, counts, rounds[at])
-            value = expand_all(*arguments, scores, who, there, slope, bend, work[5], bends[1])
+            value = expand_all(*arguments, scores, who, there, slope, bend, work[5], one_bend)
             for _ in range(MOST_STEPS):
                 log_determinant = _condition(system, slope, bend, scores, state, covariance)
                 if gain < SETTLED:
@@ -398,7 +409,7 @@ def predict_actions(
                             product += covariance[row, column] * aim[column]
                         trial[row] = state[row] + product
                         penalty += 0.5 * aim[row] * product
-                    higher = expand_all(*arguments, trial, who, there, slope, bend, work[5], bends[1])
+                    higher = expand_all(*arguments, trial, who, there, slope, bend, work[5], one_bend)
                     higher -= penalty
                     if higher >= value:
                         break
@@ -518,9 +529,9 @@ def filter_twisted(
     """
     number, arms, columns = memories.shape
     bernoulli, separate = cloud.belief.bernoulli, transitions.separate
-    pulls, counts = np.zeros(arms, np.int64), np.zeros(arms, np.int64)
-    away, approximated = np.empty((arms, LANES)), np.empty(number + LANES)
-    who, rows = np.empty(arms, np.int64), np.empty((arms, columns))
+    pulls, counts = new_integers(arms, 0), new_integers(arms, 0)
+    away, approximated = new_table(arms, LANES, 0.0), new_numbers(number + LANES, 0.0)
+    who, rows = new_integers(arms, 0), new_table(arms, columns, 0.0)
     mark = 0
     for step in range(steps.arm.size):
         at, arm = first + step, steps.arm[step]
@@ -530,7 +541,7 @@ def filter_twisted(
             there = arms_there(transitions.spans, transitions.decided[at], who)
             seen_pulls = pulls
             if there < arms:
-                seen_pulls = np.empty(there, np.int64)
+                seen_pulls = new_integers(there, 0)
                 for place in range(there):
                     seen_pulls[place] = pulls[who[place]]
             _take_sites(sites, at, memories, score, away, approximated)
