@@ -61,7 +61,7 @@ def test_a_carried_bomb_is_not_unpacked():
 
 
 def test_a_bomb_of_several_members_is_not_unpacked():
-    with pytest.raises(LogError, match="it holds more"):
+    with pytest.raises(LogError, match="it is larger"):
         read(Upload("log.csv.gz", gzip.compress(bytes(6_000)) * 2), ReadAs(), Limits(unpacked=MOST_BYTES))
 
 
@@ -132,6 +132,16 @@ def test_another_column_can_be_chosen():
     assert "arm" in looked(data).problem
     assert looked(data).rows == (("A", "x"), ("B", "y"))
     assert looked(data, columns={"arm": "picked"}).summary == "2 rounds, 2 arms"
+
+
+@pytest.mark.parametrize(("column", "noun"), [("Subject ID", "subjects"), ("id", "demonstrations")])
+def test_several_runs_have_the_noun_of_their_column(column, noun):
+    runs = "".join(f"{run},{turn},{arm}\n" for run in "xyz" for turn, arm in ((1, "A"), (2, "B")))
+    assert looked(f"{column},round,arm\n{runs}".encode()).summary == f"6 rounds in 3 {noun}, 2 arms"
+    offers = "".join(f"{run},{turn},{arm},{arm == 'A':d},0.5\n" for run in "xy" for turn in (1, 2) for arm in "AB")
+    data = f"{column},round,arm,chosen,price\n{offers}".encode()
+    seen = preview(Upload("log.csv", data=data), ReadAs(None, None, contexts=True, features=("price",)), LIMITS)
+    assert seen.summary == f"4 rounds in 2 {noun}, 2 arms, 1 feature"
 
 
 def test_people_are_not_silently_taken_for_one():
@@ -221,7 +231,7 @@ def test_a_file_that_is_no_log_is_refused_in_words(data, words):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (gzip.compress(gzip.compress(b"arm\n" + b"A\nB\n" * 1_000_000)), "packed with gzip twice"),
+        (gzip.compress(gzip.compress(b"arm\n" + b"A\nB\n" * 1_000_000)), "compressed with gzip twice"),
         (b"arm\r" + b"A\rB\r" * 60_000, "at most 100,000 rows"),
     ],
     ids=["gzip in gzip", "old line ends"],

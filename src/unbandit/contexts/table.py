@@ -54,8 +54,8 @@ MOST_CELLS = 50_000_000  # offers times features and what else is held of an off
 OTHER_CELLS = 4  # of an offer besides its features
 ROUNDS_AT_ONCE = 100_000  # that are looked through for an arm that is offered twice
 LARGEST_FEATURE = 1e100  # of which a computer can hold sums of products
-NO_CHOICE = "expected rounds with several offers; every round has one offer, so nothing was chosen between."
-ALL_OFFERS = "Export all offers of a round, not the chosen ones alone."
+NO_CHOICE = "expected rounds with several offers; every round has one offer, so there was nothing to choose between."
+ALL_OFFERS = "Export all offers of a round, not only the chosen ones."
 GROUPED_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([, '\u00a0\u202f][0-9]{3})+([.][0-9]+)?")
 
 
@@ -77,7 +77,7 @@ class ContextParts(NamedTuple):
 class FeatureColumn:
     """Column of a feature, read batch by batch: a finite number in every row, or true and false as 1 and 0."""
 
-    fill = "Fill in the number that the learner had, often 0 or an average: it learnt from this round too."
+    fill = "Fill in the number that the learner used, often 0 or an average: it learnt from this round too."
     expected = f"expected a number for a feature, up to {LARGEST_FEATURE:g}"
     truths: Mapping[str, float] = TRUTHS
 
@@ -116,11 +116,11 @@ class FeatureColumn:
             plain = re.sub(r"[^0-9.+-]", "", written)
             if re.fullmatch(r"[+-]?[0-9]+,[0-9]{3}", written):
                 return f"Write {plain} or {written.replace(',', '.')}, whichever is meant."
-            return f"Write it without marks of thousands: {plain}."
+            return f"Write it without thousands separators: {plain}."
         if is_number(written) or written.lower().lstrip("+-") in ("inf", "infinity"):
             return "Correct it: a learner cannot compute with a number like this."
         if written[0].isdecimal():
-            return "Write the number alone, without a unit or other marks."
+            return "Write only the number, without a unit or other characters."
         return "Write categories as columns of 0 and 1, as the learner did."
 
     def values(self) -> NDArray[np.float64]:
@@ -287,8 +287,8 @@ def collect_contexts(
         lengths = np.clip(kept - offsets_of(lengths)[:-1], 0, lengths)
         lengths = lengths[lengths > 0]
         demonstrations = only(demonstrations, *range(lengths.size))
-        text = f"The log is larger than what is held in memory: its first {kept:,} rounds are read. What a learner "
-        notices += (Notice("read-in-part", f"{text}chose first shows its coefficients without the rest."),)
+        text = f"The log is too large for memory, so only its first {kept:,} rounds are read. The learner's first "
+        notices += (Notice("read-in-part", f"{text}choices show its coefficients without the rest."),)
     numbered = table.rounds is not None and not table.rounds.form
     reader.refuse_lone_rows(table.refuse, lengths, numbered=numbered)
     values = np.empty((order.size, len(numbers)))
@@ -330,7 +330,7 @@ def _rounds_held(table: Collection, bounds: Integers, most: int, offers: int) ->
     rounds = bounds.size - 1
     rounds = min(rounds, most // offers) if offers > 1 else rounds - table.is_cut  # the last one may be a part
     if rounds < 1:
-        text = f"expected rounds of at most {most:,} offers with so many features, which are held in memory; got more."
+        text = f"expected at most {most:,} offers per round with this many features, to fit in memory; got more."
         raise table.refuse(text, remedy="Take fewer features.")
     return rounds
 
@@ -339,9 +339,9 @@ def _refuse_unordered(table: Collection) -> None:
     """Refuse a log of which not all rows were read, unless those that were are its first rounds."""
     who, rounds = table.demonstration_of_rows(), np.concatenate(table.numbers or [np.zeros(table.codes.size, np.int64)])
     if ((who[1:] < who[:-1]) | ((who[1:] == who[:-1]) & (rounds[1:] < rounds[:-1]))).any():
-        text = f"expected rows in order, by demonstration and round, of a log of more than {table.codes.size:,} rows, "
-        remedy = "Sort the rows. Then the first part is read, which can be read without the rest."
-        raise table.refuse(f"{text}which are held in memory; got them in another order.", remedy=remedy)
+        text = "expected rows sorted by demonstration and round, since the log is too large for memory: more than "
+        remedy = "Sort the rows: the first part can then be read without the rest."
+        raise table.refuse(f"{text}{table.codes.size:,} rows; got another order.", remedy=remedy)
 
 
 def _numbering(names: Sequence[str], column: str) -> str:
@@ -490,7 +490,7 @@ def _arranged_offers(table: Collection, demonstrations: Sequence[str]) -> Arrang
         if not late.size:
             last = int(rounds[order[gaps[0] - 1]])
             text = f"expected round {last + 1} after round {last}{where}; got {value}."
-        remedy = "Add the missing rows: a learner keeps what it learnt in them."
+        remedy = "Add the missing rows: a learner remembers what it learnt in them."
         raise table.refuse(text, row=at + 1, column=table.column, value=value, remedy=remedy)
     return order, bounds, lengths, ()
 
@@ -510,7 +510,7 @@ def _chosen_offers(
         where = in_demonstration(demonstrations, int(table.demonstration_of_rows()[at]))
         got = f"{chosen.size}" if chosen.size else "none"
         text = f"expected one chosen offer in round {which}{where}; got {got}."
-        remedy = "Mark the offer that was chosen with 1 and all others with 0, or number the rounds apart."
+        remedy = "Mark the offer that was chosen with 1 and all others with 0, or give the rounds different numbers."
         raise table.refuse(text, row=at + 1, column=mark.name, remedy=remedy)
     return np.flatnonzero(marks) - bounds[:-1]
 
@@ -533,7 +533,7 @@ def _refuse_twins(table: Collection, codes: Integers, arms: Sequence[str], order
         row = int(order[at])
         which_round = _written_round(table, row)
         text = f'expected each arm once among the offers of round {which_round}; got "{arms[codes[at]]}" twice.'
-        remedy = "Remove one of the rows, give the offers names of their own, or number the rounds apart."
+        remedy = "Remove one of the rows, or give the offers different names or the rounds different numbers."
         raise table.refuse(text, row=row + 1, remedy=remedy)
 
 

@@ -347,8 +347,8 @@ class RoundColumn:
             readings = [each for each in _styles_of(value) if _written_times(pl.Series([value]), each)[1][0]]
             if readings:
                 is_open = len(readings) > 1
-                got += ", of which the day and the month cannot be told apart" if is_open else ""
-                got += "" if is_open else ", and other rows have the day and the month in another order"
+                got += ", in which either number may be the day" if is_open else ""
+                got += "" if is_open else ", and other rows have day and month in the other order"
                 remedy = "Write the year first, as in 2026-05-31 or 2026-05-31T14:03:22Z"
         remedy += f". If another column numbers the rounds, name it with {naming('round')}. If none does, the rows are "
         remedy += f"complete, and the first choice comes first, keep the order of the file with {naming('round', '')}."
@@ -369,7 +369,7 @@ class RoundColumn:
         """
         text = f'rounds are in the order of the times in "{self.name}", read as {self.form}'
         if newest_first:
-            text += "; the log runs newest first and was sorted"
+            text += "; the log is newest first and was sorted"
         elif backward:
             text += f"; {counted(backward, 'row')} came after a later one, so the log was sorted"
         if ties:
@@ -486,4 +486,4 @@ def _refuse_grouped(refuse: Refuse, cells: pl.Series, name: str) -> None:
         first, *others = re.split("[^0-9+-]", value)
         text = f'expected a count in digits only; got "{value}", whose mark may separate thousands or decimals.'
         remedy = f"Write it as {first}{''.join(others)}" + (f" or as {first}" if others == ["000"] else "")
-        raise refuse(text, row=row + 1, column=name, value=value, remedy=f"{remedy}, and the other counts too.")
+        raise refuse(text, row=row + 1, column=name, value=value, remedy=f"{remedy}, and other counts likewise.")

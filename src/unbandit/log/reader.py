@@ -47,7 +47,7 @@ from unbandit.log.rewards import RewardColumn, Rewards
 from unbandit.log.sources import ROWS, Batch, Columns, Source
 
 MOST_PAIRS_NAMED = 3  # of labels that look alike
-_NO_CHOICE = "expected a choice in some row; got blank cells alone."
+_NO_CHOICE = "expected a choice in some row; got only blank cells."
 FEWEST_ROWS = 10  # by which nearly all values of a column can be said to be different
 
 

@@ -189,7 +189,7 @@ def times_left(source: Source, reader: Reader) -> tuple[Notice, ...]:
     for name, column in zip(left, head, strict=True):
         if trend := trend_of_times(column.alias(name)):
             runs = "in the order of the rows" if trend > 0 else "newest first, so the rows may be in reverse"
-            text = f'column "{name}" looks like times, {runs}; to put the rows in their order, use '
+            text = f'column "{name}" looks like times, {runs}; to sort the rows by it, use '
             return (Notice("reading", f"{text}{naming('round', name)}."),)
     return ()
 
@@ -273,9 +273,9 @@ def said_of_times(reader: Reader, name: str, agreement: float, is_disputed: bool
     if agreement >= AGREES:
         return Notice("reading", f'"{name}" is not read: its times run in the order of the rounds in "{rounds}".')
     if goes_by_time(reader, agreement, is_disputed):
-        text = f'column "{rounds}" is not read as round, since the times in "{name}" run against it: it numbers the '
+        text = f'column "{rounds}" is not read as round: the times in "{name}" run the other way, so it numbers the '
         return Notice("reading", f"{text}latest first. If that is the order, say so with {naming('round', rounds)}.")
-    runs = "run against" if agreement < -AGREES else "are not in the order of"
+    runs = "run opposite to" if agreement < -AGREES else "are not in the order of"
     text = f'The times in "{name}" {runs} the rounds in "{rounds}": one of them is wrong, or means something else. '
     if "round" in reader.named and agreement >= -AGREES:
         return Notice("reading", f"{text}To put rounds in the order of the times, use {by_time}.")
@@ -298,7 +298,7 @@ def _without_blank(
     left = offsets - skipped[offsets]
     if (empty := np.flatnonzero(np.diff(left) == 0)).size:
         where = in_demonstration(names, int(empty[0]))
-        raise table.refuse(f"expected a choice{where}; got blank cells alone.", remedy="Remove these rows.")
+        raise table.refuse(f"expected a choice{where}; got only blank cells.", remedy="Remove these rows.")
     if numbers is not None:
         before = np.repeat(skipped[offsets[:-1]], np.diff(offsets))
         numbers = (numbers - (skipped[:-1] - before))[kept]
@@ -307,7 +307,7 @@ def _without_blank(
 
 def _skipped(count: int) -> Notice:
     rows = "1 row without a choice was" if count == 1 else f"{count:,} rows without a choice were"
-    text = f"{rows} left out: nobody chose in these rounds, and nothing was learnt in them."
+    text = f"{rows} left out: nobody chose there, so the learner learnt nothing."
     return Notice("blank-choices", text, count=count)
 
 
@@ -382,8 +382,8 @@ def tied_times(table: Collection, places: Integers, name: str, *, newest_first: 
         return ()
     if newest_first:
         share = counted(count, "row shares its", "rows share their")
-        text = f'the log runs newest first, and {share} time in "{name}" with the row before: such rows keep the order '
-        text += "of the file, so they are almost surely backwards. Reverse the rows of the file first, as in "
+        text = f'the log is newest first, and {share} time in "{name}" with the row before: these rows keep the order '
+        text += "of the file, so they are almost certainly reversed. Reverse the rows of the file first, as in "
         text += f"`{_REVERSE}`, or name a column that numbers the rounds with {naming('round')}."
         return (Notice("ties-backwards", text, count=count),)
     return mostly_tied(count, table.codes.size, name)
@@ -393,9 +393,9 @@ def mostly_tied(count: int, rows: int, name: str) -> tuple[Notice, ...]:
     """Warn of times that most rows share with the row before."""
     if 2 * count <= rows:
         return ()
-    text = f'{count:,} of {rows:,} rows share their time in "{name}" with the row before: nothing but the '
-    text += "order of the file says in which order these choices were made, and if that is wrong, so are all numbers, "
-    text += "unless a rule made them all at once, in a batch. "
+    text = f'{count:,} of {rows:,} rows share their time in "{name}" with the row before: only the order of '
+    text += "the file shows in which order these choices were made. If that order is wrong, so are all numbers, unless "
+    text += "the rule decided in batches. "
     text += f"Write times to the second or finer, or name a column that numbers the rounds with {naming('round')}."
     return (Notice("times-tied", text, count=count),)
 
@@ -429,8 +429,8 @@ class CoarseTimes:
         hours = (times[after + 1] - times[after]) / DAY * 24
         length = f"{hours / 24:,.0f} days" if hours >= 48 else f"{hours:,.0f} hours"
         text = f'"{column.name}" has no rows for {length} after {column.written(int(times[after]))}, far longer than '
-        text += "usual. If choices were made then, they are missing, and the values are wrong: read the rows before "
-        text += f"the hole alone, or number the rounds, missing ones too, and name that column with {naming('round')}."
+        text += "usual. If choices were made then, they are missing and the values are wrong: read only the rows "
+        text += f"before the hole, or number all rounds, missing ones too, and name that column with {naming('round')}."
         return (Notice("hole-in-times", text),)
 
 

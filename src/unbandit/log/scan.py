@@ -54,7 +54,7 @@ class OrderedReader(Reader):
             raise refuse(text, column=self.name["pulls"], remedy=remedy)
         self._open_roles.discard("reward")
         if "reward" in self.name:
-            text = f'column "{self.name.pop("reward")}" is not read: a log that is scanned gives no rewards.'
+            text = f'column "{self.name.pop("reward")}" is not read: a scanned log has no rewards.'
             self.notices += (Notice("reading", text),)
         self._round_column = RoundColumn(self.name["round"], times) if "round" in self.name else None
         self._begins, self._counted = (np.array(each, np.int64) for each in rounds or ([-1], [0]))
@@ -72,8 +72,8 @@ class OrderedReader(Reader):
         self.order_notices = times_left(sources[0], self) if beside is None else (said_of_times(self, *beside),)
         if beside is not None and goes_by_time(self, *beside[1:]):
             rounds, times = self.name["round"], beside[0]
-            text = f'expected rounds in the order of the times; those in "{times}" run against "{rounds}", which is '
-            text += "only taken for rounds: it numbers the latest first."
+            text = f'expected rounds in the order of the times; by "{times}", "{rounds}" numbers the latest first, and '
+            text += "nobody said that it is the column of rounds."
             remedy = f'{_IN_ORDER} To read it by the times, use {naming("round", times)}. If "{rounds}" is the order, '
             raise sources[0].refuse(text, column=rounds, remedy=f"{remedy}say so with {naming('round', rounds)}.")
 
@@ -135,7 +135,7 @@ class OrderedReader(Reader):
             assert self._round_column is not None
             got, earlier = (self._round_column.written(int(time[at])) for time in (ordered, before))
             where = in_demonstration(self.names_with_column, int(who[wrong]))
-            text = f"expected times that do not go back{where}; got {got} after {earlier}."
+            text = f"expected times in ascending order{where}; got {got} after {earlier}."
             raise refuse(text, row=wrong + 1, column=self.name["round"], remedy=_IN_ORDER)
         tied = ordered == before
         np.add.at(self._counted, which[tied], 1)
@@ -158,7 +158,7 @@ class OrderedReader(Reader):
         run = int(np.searchsorted(rows.starts, wrong, side="right")) - 1
         which, got = int(rows.who[run]), int(rounds[wrong])
         where = in_demonstration(self.names_with_column, which)
-        leave_out, remedy = f"leave the numbers out with {option('columns', {'round': ''})}, and give", _IN_ORDER
+        leave_out, remedy = f"ignore the numbers with {option('columns', {'round': ''})} and give", _IN_ORDER
         if self._begins[which] < 0:
             text = f"expected rounds from 0 or 1{where}; they begin at {got}, so the opening is missing"
             text += ", or comes later."
@@ -169,7 +169,7 @@ class OrderedReader(Reader):
             text += ", so rows are missing or out of order."
             if got > last:
                 remedy += (
-                    f" If rows got lost at random, {leave_out} the share of rows that there are: {option('kept')}."
+                    f" If rows were lost at random, {leave_out} the share of rows that were kept: {option('kept')}."
                 )
         raise refuse(text, row=wrong + 1, column=self.name["round"], value=got, remedy=remedy)
 
@@ -350,8 +350,8 @@ class ScannedLog(Tabular):
         read, codes, longest = self._read, np.argsort(self._read.order), int(self.lengths.max())
         if 8 * len(self) * min(rule.memory, longest) > MOST_RECENT_BYTES:
             text = (
-                f"expected a shorter delay or fewer demonstrations where a log is scanned, since rounds are kept until "
-                f"their rewards are known; got {rule.delay:,} rounds of {len(self):,} demonstrations."
+                f"expected a shorter delay or fewer demonstrations in a scanned log, since rounds are kept until their "
+                f"rewards are known; got {rule.delay:,} rounds of {len(self):,} demonstrations."
             )
             raise ParameterError(text, parameter="delay", remedy="Read the log whole.")
         counted = Tallies(read.tallies.pulls[:, codes], last=read.tallies.last[:, codes])

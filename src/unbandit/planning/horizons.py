@@ -239,7 +239,7 @@ def _notes(instance: Instance, rule: Demonstrator, answer: Plan) -> list[str]:
             names = ", ".join(late[:6]) + (", ..." if len(late) > 6 else "")
             notes.append(
                 f"Up to {last:,} rounds, the longest horizon simulated, {quantity} stays above {answer.within:g} for "
-                f"{len(late)} of {len(instance) - 1} arms ({names}): simulate longer, or ask for less."
+                f"{len(late)} of {len(instance) - 1} arms ({names}): simulate longer runs, or ask for less precision."
             )
     missed = 1 - answer.curves.found[-1]
     if missed > 1 - ENOUGH:
@@ -307,7 +307,7 @@ def rule_of_arms(rule: Demonstrator | str) -> Demonstrator:
         if by_any_name(named, linear_rules()) is None:
             raise
         text = f'expected a rule whose log shows gaps between arms; got "{rule}", whose log shows coefficients. How '
-        text += "well depends on the features that will be offered, of which nothing is known here."
+        text += "well depends on the features of future offers, which are not known here."
         remedy = "Simulate logs of several lengths with simulate, and compare the intervals that estimate gives them."
         raise error.at(text=text, remedy=remedy) from None
 

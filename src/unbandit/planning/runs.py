@@ -66,15 +66,15 @@ def typical_run(instance: Instance, rule: Demonstrator, horizon: float) -> Typic
     """Return the typical run of an index or elimination rule."""
     played = rule.for_arms(len(instance))
     if played.is_late:
-        text = f"{rule.name}: no equation gives the typical run of a rule whose rewards are late, as of {played}."
-        raise NotIdentifiable(text, remedy="Leave the delay out, or simulate the rule.")
+        text = f"{rule.name}: there is no equation for the typical run of a rule with late rewards, such as {played}."
+        raise NotIdentifiable(text, remedy="Remove the delay, or simulate the rule.")
     if isinstance(played, EliminationRule):
         counts = _eliminated(instance, played, horizon)
     elif isinstance(played, IndexRule):
         counts = _at_one_level(instance, played, horizon)
     else:
         raise NotIdentifiable(
-            f"{rule.name}: there is no equation for this rule's typical run; index and elimination rules have one."
+            f"{rule.name}: there is no equation for this rule's typical run; only index and elimination rules have one."
         )
     deviations = arm_deviations(instance)
     best, compared = deviations[instance.means.argmax()], counts.own > 0

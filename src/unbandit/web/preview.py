@@ -23,7 +23,7 @@ from unbandit.contexts.table import ContextTable, holds_offers
 from unbandit.errors import LogError, Notice, ParameterError, first_line
 from unbandit.formatting import capitalise, counted, label, size
 from unbandit.log import ActionLog
-from unbandit.log.columns import find_columns
+from unbandit.log.columns import find_columns, noun_of
 from unbandit.log.formats import ARROW, ARROW_STREAM, SPREADSHEET, open_bytes
 from unbandit.log.parquet import PARQUET, ParquetLayout, UnreadableParquet, without_panic_text
 from unbandit.log.partial import PartialLog, ThinnedLog, read_bytes, without_counts
@@ -118,7 +118,7 @@ def from_form_text(text: str, most: int) -> bytes:
         return data
     if kind + colon == _PACKED and data:
         return _gunzip(data, most, "the log")
-    raise LogError("expected the log that this page was made for; it was lost on the way. Choose the file again.")
+    raise LogError("expected the log that this page shows; it did not arrive whole. Choose the file again.")
 
 
 def _gunzip(data: bytes, most: int, name: str) -> bytes:
@@ -137,8 +137,8 @@ def _gunzip(data: bytes, most: int, name: str) -> bytes:
 
 
 def _too_large(name: str, most: int) -> LogError:
-    text = f"expected at most {size(most)} once it is unpacked; it holds more."
-    return LogError(text, path=name, remedy="Take a part of it, or use the command line: unbandit report.")
+    text = f"expected at most {size(most)} once it is unpacked; it is larger."
+    return LogError(text, path=name, remedy="Upload a part of it, or use the command line: unbandit report.")
 
 
 def clean_name(name: str) -> str:
@@ -216,15 +216,15 @@ def _unpack_limited(sent: bytes, name: str, limits: Limits) -> bytes:
     """Unpack a file, and refuse one with too many rows before they are laid out in memory."""
     data = _gunzip(sent, limits.unpacked, name) if sent.startswith(GZIP) else sent
     if data.startswith(GZIP):
-        raise LogError("expected a table; it is packed with gzip twice. Unpack it once, and send that.", path=name)
+        raise LogError("expected a table; it is compressed with gzip twice. Unpack it once and upload that.", path=name)
     if data.startswith((ARROW, ARROW_STREAM)):  # their rows are known only once they are in memory
-        text = "expected CSV, TSV, JSON lines, Parquet or a spreadsheet; got Arrow (Feather), which is not read here."
+        text = "expected CSV, TSV, JSON lines, Parquet or a spreadsheet; got Arrow (Feather)."
         raise LogError(text, path=name, remedy="Save it as Parquet or CSV.")
     if data.startswith(b"PK\x03\x04"):
         _refuse_large_archive(data, name, limits)
     rows = _parquet_rows(data) if data.startswith(PARQUET) else max(data.count(b"\n"), data.count(b"\r")) - 1
     if rows > limits.rows:
-        remedy = "Take a part of it, or use the command line, which takes more: unbandit report."
+        remedy = "Upload a part of it, or use the command line, which reads more: unbandit report."
         raise LogError(f"expected at most {limits.rows:,} rows; it has {rows:,}.", path=name, remedy=remedy)
     return data
 
@@ -278,7 +278,7 @@ def _cells(column: pl.Series) -> list[object]:
 def _with_contexts(seen: Preview, log: ContextLog) -> Preview:
     """Say how many rounds, arms and features a log has; arms are counted where they were chosen."""
     pulls = log.pulls.sum(axis=0)
-    parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""
+    parts = f" in {counted(len(log), noun_of(log.demonstrations))}" if len(log) > 1 else ""
     summary = f"{log.rounds:,} rounds{parts}, {len(log.arms):,} arms, {counted(len(log.feature_names), 'feature')}"
     return _with_pulls(replace(seen, summary=summary), log.arms, pulls, log.reading)
 
@@ -295,7 +295,7 @@ def _with_log(seen: Preview, log: ActionLog | PartialLog | ThinnedLog) -> Previe
     seen = replace(seen, binary=are_binary(rows.rewards), several=log.ordered and len(log) > 1)
     missing = f" of {int(log.lengths.sum()):,}" if isinstance(log, ThinnedLog) else ""
     total = f"{int(rows.lengths.sum()):,}{missing} " + ("rounds" if log.ordered else "pulls without their order")
-    parts = f" in {len(log):,} demonstrations" if len(log) > 1 else ""
+    parts = f" in {counted(len(log), log.noun)}" if len(log) > 1 else ""
     summary = f"{total}{parts}, {len(log.arms):,} arms"
     return _with_pulls(replace(seen, summary=summary), log.arms, rows.pulls.sum(axis=0), reading)
 

@@ -201,8 +201,8 @@ def changed(row, **cells):
         (changed(3, price=""), 3, "price", "got a blank cell"),
         (changed(3, price="nan"), 3, "price", 'a number for a feature, up to 1e+100; got "nan". Fill in the number'),
         (changed(3, price="-inf"), 3, "price", 'got "-inf". Correct it'),
-        (changed(3, price="1,234.5"), 3, "price", "without marks of thousands: 1234.5."),
-        (changed(3, price="3 USD"), 3, "price", "Write the number alone"),
+        (changed(3, price="1,234.5"), 3, "price", "without thousands separators: 1234.5."),
+        (changed(3, price="3 USD"), 3, "price", "Write only the number"),
         (changed(4, age="old"), 4, "age", 'got "old". Write categories as columns of 0 and 1'),
         (changed(4, age="1e200"), 4, "age", 'up to 1e+100; got "1e200". Correct it'),
         (changed(4, arm=""), 4, "arm", "expected an arm"),
@@ -244,13 +244,13 @@ def test_columns_are_named_or_refused():
 def test_a_log_of_the_chosen_offers_alone_is_refused():
     frame = pl.read_csv(LONG.encode())
     alone = frame.filter(pl.col("chosen") == 1)
-    with pytest.raises(ub.LogError, match=r"nothing was chosen between. Export all offers.*\{'chosen': ''\}"):
+    with pytest.raises(ub.LogError, match=r"there was nothing to choose between. Export all offers.*\{'chosen': ''\}"):
         read(alone.write_csv())
     assert read(alone.write_csv(), columns={"chosen": ""}).rounds == 3
     some = frame.filter((pl.col("round") > 1) | (pl.col("chosen") == 1))
     assert np.diff(read(some.write_csv()).offsets).tolist() == [1, 2, 3]
     for given in ({"features": np.ones((3, 1, 2))}, {"features": np.ones((3, 2)), "offsets": [0, 1, 2, 3]}):
-        with pytest.raises(ub.ParameterError, match="nothing was chosen between"):
+        with pytest.raises(ub.ParameterError, match="there was nothing to choose between"):
             ub.ContextLog.from_arrays(chosen=[0, 0, 0], **given)
 
 
@@ -324,10 +324,10 @@ def test_the_first_part_is_read_of_a_log_that_does_not_fit_in_memory(monkeypatch
     assert (cut.demonstrations, cut.lengths.tolist()) == (("P", "Q"), [3, 1])
     assert in_part(several, 8).demonstrations == ("P",)  # of which the second had one round, perhaps a part of it
     for mixed in (frame.reverse(), several.sort("round")):
-        with pytest.raises(ub.LogError, match="expected rows in order") as caught:
+        with pytest.raises(ub.LogError, match="expected rows sorted by demonstration and round") as caught:
             in_part(mixed, 8 if mixed.height > 7 else 6)
         assert "Sort the rows" in caught.value.remedy
-    with pytest.raises(ub.LogError, match="rounds of at most 2 offers"):
+    with pytest.raises(ub.LogError, match="at most 2 offers per round"):
         in_part(frame, 2)
     wide = pl.read_csv(WIDE.encode())
     cut = in_part(wide, 6, ("age", "income"), arms=["A", "B", "C"])  # three rounds of three arms each

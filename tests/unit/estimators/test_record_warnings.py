@@ -211,7 +211,7 @@ def test_rows_sorted_by_arm_are_said_by_whatever_reads_them(tmp_path):
     # an opening and one arm ever since, rounds that are numbered and planned, and arms of which each was there alone
     assert "shows-sorted" not in notices("ABC" + "C" * 90, "ucb")
     sorted_log.to_frame().select("round", "arm").write_csv(path)
-    assert "got afterwards" in notices(ActionLog.read(path), "ucb")["shows-sorted"].message
+    assert "added later" in notices(ActionLog.read(path), "ucb")["shows-sorted"].message
     planned = ActionLog.from_actions(list("A" * 30 + "B" * 30 + "C" * 90))
     planned.to_frame().select("round", "arm").write_csv(path)
     assert "shows-sorted" not in notices(ActionLog.read(path), "ucb")
@@ -240,7 +240,7 @@ def test_a_refusal_says_that_the_order_of_the_rows_may_be_another(ask):
     log = ActionLog.from_bytes(f"round,arm,timestamp\n{rows}".encode())
     with pytest.raises((InferenceError, NotIdentifiable), match="pulls every arm once first") as refused:
         ask(log)
-    assert 'The times in "timestamp" run against the rounds in "round"' in str(refused.value)
+    assert 'The times in "timestamp" run opposite to the rounds in "round"' in str(refused.value)
     assert [each.code for each in refused.value.notices] == ["times-against"]
     again = pickle.loads(pickle.dumps(refused.value))
     assert str(again) == str(refused.value)

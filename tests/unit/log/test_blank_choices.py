@@ -191,5 +191,5 @@ def test_rows_without_round_and_choice_are_skipped_wherever_batches_end(rows):
     (notice,) = [each for each in log.reading if each.code == "blank-choices"]
     assert notice.count == 4
     nothing = frame.filter(pl.Series([True, False, False, True, True, False, True, False]))
-    with pytest.raises(LogError, match="expected a choice in some row; got blank cells alone"):
+    with pytest.raises(LogError, match="expected a choice in some row; got only blank cells"):
         collect([FrameSource(nothing)], None, None, rows=rows, blank="skip")

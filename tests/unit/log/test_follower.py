@@ -326,7 +326,7 @@ def test_rounds_that_times_run_against_are_refused_once_the_first_rows_show_it(t
     assert followed.news(afresh=afresh) == 3  # too few to say which way times run
     for at in range(3, 8):
         append(path, f"{at + 1},{TIMES[at]},{'AB'[at % 2]}\n")
-    with pytest.raises(LogError, match='those in "timestamp" run against "index"'):
+    with pytest.raises(LogError, match='by "timestamp", "index" numbers the latest first'):
         followed.news(afresh=afresh)
     named = Followed(path, columns={"round": "index"})
     assert named.news() == 8
@@ -337,7 +337,7 @@ def test_files_of_a_folder_are_compared_with_their_times_too(tmp_path):
     rows = range(1, 21)
     table = pl.DataFrame({"index": rows, "timestamp": TIMES, "arm": list("ABBAABABBBABABBAAABB")})
     table.write_parquet(tmp_path / "part-1.parquet")
-    with pytest.raises(LogError, match='those in "timestamp" run against "index"'):
+    with pytest.raises(LogError, match='by "timestamp", "index" numbers the latest first'):
         Followed(tmp_path).news()
     table.with_columns(timestamp=pl.Series(TIMES[::-1])).write_parquet(tmp_path / "part-1.parquet")
     followed = Followed(tmp_path)

@@ -155,10 +155,10 @@ def test_numbers_of_rounds_are_not_taken_for_times(name):
         (["2026-02-30", "2026-03-01"], 1, "expected a time such as"),
         (["2026-01-01 25:00", "2026-01-02 10:00"], 1, "expected a time such as"),
         (["2026-01-01 10:00", "yesterday"], 2, 'got "yesterday"'),
-        (["01/02/2026 10:00", "01/03/2026 10:00"], 1, "of which the day and the month cannot be told apart"),
-        (["01/02/2026 10:00 PM", "01/03/2026 10:00 PM"], 1, "of which the day and the month cannot be told apart"),
+        (["01/02/2026 10:00", "01/03/2026 10:00"], 1, "in which either number may be the day"),
+        (["01/02/2026 10:00 PM", "01/03/2026 10:00 PM"], 1, "in which either number may be the day"),
         (["31.5.2026", "5.31.2026"], 2, "expected dates, day.month.year, as in the rows before"),
-        (["05/31/2026", "31/05/2026"], 1, "and other rows have the day and the month in another order"),
+        (["05/31/2026", "31/05/2026"], 1, "and other rows have day and month in the other order"),
         (["05/31/2026 9:61 AM", "06/01/2026 9:00 AM"], 1, 'got "05/31/2026 9:61 AM". Write'),
         (["31.5.2026", "2026-06-01"], 2, "expected dates, day.month.year, as in the rows before"),
         (["2026-05-31 08:00 AM", "2026-05-31 20:00"], 2, "on a 12-hour clock, as in the rows before"),
@@ -219,7 +219,7 @@ def test_read_scanned_and_followed_give_the_same(tmp_path):
 def test_what_cannot_be_sorted_is_refused(tmp_path):
     path = written(tmp_path, ["3,x,A", "3,y,A", "2,y,B"])
     for attempt in (lambda: ActionLog.scan(path).pulls, lambda: followed(path)):
-        with pytest.raises(LogError, match='do not go back in user "y"') as refused:
+        with pytest.raises(LogError, match='in ascending order in user "y"') as refused:
             attempt()
         assert refused.value.row == 3
     assert "read it whole" in str(refused.value)
@@ -230,7 +230,7 @@ def test_following_resumes_in_the_form_and_at_the_time_it_had(tmp_path):
     _, follower = followed(path)
     position = follower.position()
     assert position["times"] == "seconds since 1970"
-    for row, problem in (("1700000002,x,B", "do not go back"), ("1700000004000,x,B", "expected seconds since 1970")):
+    for row, problem in (("1700000002,x,B", "ascending order"), ("1700000004000,x,B", "expected seconds since 1970")):
         written(tmp_path, ["1700000003,x,A", "1700000003,y,A", row])
         with pytest.raises(LogError, match=problem):
             followed(path, position)
@@ -362,7 +362,7 @@ def test_times_that_contradict_rounds_are_warned_of(name, columns, people):
     assert choices(log) == list(ARMS[::-1]) * people
     ((code, text),) = on_times(log)
     assert code == "times-against"
-    assert f'The times in "timestamp" run against the rounds in "{name}"' in text
+    assert f'The times in "timestamp" run opposite to the rounds in "{name}"' in text
     assert '["columns", {"round": "timestamp"}]' in text
     assert choices(numbered(name, range(19, -1, -1), {"round": "timestamp"})) == list(ARMS)
 
@@ -549,7 +549,7 @@ def test_following_resumes_in_the_order_of_day_and_month(tmp_path):
 def test_an_undecided_first_block_is_refused_wherever_the_log_is_read(tmp_path):
     path = written(tmp_path, ["05/01/2026,x,A", "05/02/2026,x,B"])
     for attempt in (ActionLog.read, lambda file: ActionLog.scan(file).pulls, followed):
-        with pytest.raises(LogError, match=r"of which the day and the month cannot be told apart"):
+        with pytest.raises(LogError, match=r"in which either number may be the day"):
             attempt(path)
 
 
@@ -633,7 +633,7 @@ def test_dates_and_times_of_day_are_scanned_and_followed(tmp_path):
         assert any("are read together" in each for each in notices)
     path.write_text("date,time,arm\n2026-05-02,10:00,A\n2026-05-01,11:00,B\n")
     for attempt in (lambda: ActionLog.scan(path).pulls, lambda: followed(path)):
-        with pytest.raises(LogError, match="do not go back; got 2026-05-01T11:00:00 after 2026-05-02T10:00:00"):
+        with pytest.raises(LogError, match="ascending order; got 2026-05-01T11:00:00 after 2026-05-02T10:00:00"):
             attempt()
 
 
@@ -687,7 +687,7 @@ def test_an_outage_is_a_hole(kind, begin, length):
     said = re.search(r"has no rows for (\d+) days after 2026-05-", notice.text)
     assert said is not None
     assert length <= int(said[1]) <= length + 3
-    assert "read the rows before the hole alone" in notice.text
+    assert "read only the rows before the hole" in notice.text
 
 
 def test_a_probability_of_being_kept_is_warned_of_beside_a_hole():

@@ -249,7 +249,7 @@ def dated(path, name, times, column="timestamp"):
 @pytest.mark.parametrize("name", ["index", "step"])
 def test_a_log_numbered_newest_first_is_refused_and_the_times_named(tmp_path, name):
     path = dated(tmp_path / "log.csv", name, TIMES[::-1])
-    with pytest.raises(LogError, match=f'those in "timestamp" run against "{name}"') as refused:
+    with pytest.raises(LogError, match=f'by "timestamp", "{name}" numbers the latest first') as refused:
         ActionLog.scan(path)
     assert refused.value.column == name
     for role in ("timestamp", name):

@@ -59,7 +59,7 @@ def test_a_day_that_all_rows_share_says_nothing_of_their_order(names):
     rows = [(at, arm, *((time, "2026-05-01") if day_last else ("2026-05-01", time))) for at, arm, time in REVERSED]
     log = read(names, rows)
     assert choices(log) == list(ARMS)
-    assert '"timestamp" run against it' in on_times(log)[0][1]
+    assert '"timestamp" run the other way' in on_times(log)[0][1]
 
 
 def test_the_finer_of_two_times_orders_rounds():
@@ -78,7 +78,7 @@ def test_times_that_contradict_rounds_are_warned_of_where_others_agree(names):
     assert choices(log) == list(ARMS[::-1])
     ((code, text),) = on_times(log)
     assert code == "times-against"
-    assert 'The times in "timestamp" run against the rounds in "index"' in text
+    assert 'The times in "timestamp" run opposite to the rounds in "index"' in text
 
 
 @pytest.mark.parametrize("blank", ["", " ", '"  "'])
@@ -86,7 +86,7 @@ def test_blank_cells_do_not_hide_that_times_contradict_rounds(blank):
     rows = [(at, arm, blank if at == 5 else time) for at, arm, time in REVERSED]
     ((code, _),) = on_times(read("round,arm,timestamp", rows))
     assert code == "times-against"
-    text = '"index" is not read as round, since the times in "timestamp" run against it'
+    text = '"index" is not read as round: the times in "timestamp" run the other way'
     with pytest.raises(LogError, match=text) as refused:
         read("index,arm,timestamp", rows)
     assert refused.value.line == 7
