@@ -33,6 +33,8 @@ from unbandit.kernels.smc.twist import (
 )
 from unbandit.progress import current_work
 
+TOO_LARGE = 1e100  # a score at which no probability can be expanded
+LAPLACE_ABOVE = 10.0  # by how much Laplace's method may exceed the log of 1
 MOST_NEWTON_STEPS, MOST_HALVINGS = 40, 8
 SETTLED = 0.01  # Newton's method ends when a step raises the log probability by less
 AVERAGES = 2  # how often sites are averaged over the approximation before
@@ -99,8 +101,12 @@ def averaged_twist(
 def laplace_evidence(
     rule: RandomisedRule, belief: Belief, readings: Sequence[Steps], horizon: int, known: tuple[Numbers, Numbers]
 ) -> float:
-    """Return the log evidence of all demonstrations by Laplace's method: without chance, and mostly a little small."""
-    return _climbed(rule, belief, readings, horizon, known).integral()
+    """Return the log evidence of all demonstrations by Laplace's method: without chance, and mostly a little small.
+
+    NaN where that is no probability: numbers were too large to expand at.
+    """
+    value = _climbed(rule, belief, readings, horizon, known).integral()
+    return value if value < LAPLACE_ABOVE else math.nan
 
 
 def _climbed(
@@ -224,6 +230,9 @@ class _Fit:
                 higher = self._expand(trial, tried)
                 if higher > value:
                     break
+            if not math.isfinite(higher):  # numbers too large to expand at: stay
+                self._expand(scores, innovations)
+                break
             gain, scores, innovations, value = higher - value, trial, tried, higher
             if gain < SETTLED:
                 break
@@ -247,14 +256,32 @@ class _Fit:
         """Return the log of what the actions' probability, expanded at the path that the sites imply, integrates to."""
         log_chances = np.empty(self._innovations.size)
         expand_sites(self.parameters, self.transitions, self._solve(), self.rounds, self.sites, log_chances)
-        return float(log_chances.sum()) + solve_twist(self.transitions, self.sites, self.twist, UNRECORDED)
+        integral = solve_twist(self.transitions, self.sites, self.twist, UNRECORDED)
+        if not math.isfinite(integral):
+            self._make_concave()
+            integral = solve_twist(self.transitions, self.sites, self.twist, UNRECORDED)
+        return float(log_chances.sum()) + integral
 
     def _solve(self) -> Numbers:
         """Solve for the approximation that the sites imply; return the scores along its path."""
+        centre = self._implied()
+        if not np.isfinite(centre).all():
+            self._make_concave()
+            centre = self._implied()
+        return centre
+
+    def _implied(self) -> Numbers:
         solve_twist(self.transitions, self.sites, self.twist, UNRECORDED)
         centre = np.empty_like(self.sites.centre)
         self._follow(np.zeros(self._innovations.size), centre, self._innovations)
         return centre
+
+    def _make_concave(self) -> None:
+        """Take out what rounding adds where beliefs about arms differ in width by many orders."""
+        if not np.isfinite(self.sites.bend).all():
+            return
+        values, directions = np.linalg.eigh(self.sites.bend)
+        self.sites.bend[:] = (directions * np.maximum(values, 0.0)[:, None, :]) @ directions.transpose(0, 2, 1)
 
     def average(self, generator: np.random.Generator) -> None:
         """Average the sites over the approximation that they imply, around its path.
@@ -280,6 +307,8 @@ class _Fit:
     def _expand(self, scores: Numbers, innovations: Numbers) -> float:
         """Lay the sites at a path; return its log density, but for a constant."""
         current_work().end_if_stopped()
+        if not (np.abs(scores) < TOO_LARGE).all():
+            return -math.inf
         log_chances = np.empty(innovations.size)
         expand_sites(self.parameters, self.transitions, scores, self.rounds, self.sites, log_chances)
         return float(log_chances.sum() - 0.5 * innovations @ innovations)

@@ -501,14 +501,18 @@ def test_an_arm_that_first_appears_late_is_noted_with_what_to_do():
         ub.identify(ub.ActionLog.from_actions(late), ["ucb1", "moss"], sigma=0.5)
 
 
-def test_a_late_arm_that_excludes_rules_is_warned_of():
+@pytest.mark.filterwarnings("ignore::unbandit.AssumptionWarning")
+@pytest.mark.parametrize("left", ["softmax", "thompson"])  # Thompson's beliefs differ in width by many orders
+def test_a_late_arm_that_excludes_rules_is_warned_of(left):
     log = ub.UCB(alpha=0.25, scale=0.7).demonstrate(
         ub.Instance([1.0, 0.6, 0.3, 0.8], 0.5), horizon=300, seed=3, availability={"3": (120, None)}
     )
-    with pytest.warns(ub.AssumptionWarning, match=r'"3" first appears in round 120.*Otherwise do not rely'):
-        found = ub.identify(log, ["ucb1", "softmax"], sigma=0.5, particles=100)
-    assert found.left == ("softmax",)  # which did not make it
+    found = ub.identify(log, ["ucb1", left], sigma=0.5, particles=100)
+    assert found.left == (left,)  # which did not make it
+    (warned,) = [each.message for each in found.warnings if each.code == "appeared-late"]
+    assert re.search(r'"3" first appears in round 120.*Otherwise do not rely', warned)
     assert "appeared-late" not in {each.code for each in found.notes}
+    assert all(each.evidence.value <= 0 for each in found.candidates)
 
 
 @pytest.mark.parametrize(
