@@ -15,7 +15,7 @@ import unbandit
 SOURCE = Path(unbandit.__file__).parent
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
-MOST_FILES, MOST_LINES, FEWEST_LINES = 291, 71_500, 60
+MOST_FILES, MOST_LINES, FEWEST_LINES = 291, 72_500, 60
 MOST_VERB_NAMES = 4
 NOUNS = {"speed"}  # that end as verbs do
 
