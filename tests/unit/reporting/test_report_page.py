@@ -228,11 +228,11 @@ def test_rewards_that_are_known_are_owned_up_to():
 
 def test_a_report_does_not_call_rewards_hidden_that_the_log_holds():
     some, every = made.report_of("some rewards").main, made.report_of("all rewards").main
-    hidden = ("not in the log", "does not hold it", "guesses at", "log hides")
+    hidden = ("not in the log", "does not contain it", "guesses at", "log hides")
     assert [word for word in hidden if word in every] == []
-    assert "The log holds it for every choice." in every
-    assert "does not hold it" not in some
-    assert "The log holds it for some of the choices." in some
+    assert "The log contains it for every choice." in every
+    assert "does not contain it" not in some
+    assert "The log contains it for some of the choices." in some
     assert "guesses at the others" in some
     assert "guesses at the hidden rewards" in made.report_of("randomised").main
 

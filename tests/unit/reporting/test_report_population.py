@@ -56,7 +56,7 @@ def test_arms_have_names_and_their_values_a_unit():
 
 def test_a_population_with_known_rewards_does_not_call_them_hidden():
     assert "No rewards were used." in report().main
-    assert "The log does not hold it" in report().main
+    assert "The log does not contain it" in report().main
     log = people()
     rewards = [*[0.5] * (log.actions.size - 1), None]
     with warnings.catch_warnings():
@@ -65,7 +65,7 @@ def test_a_population_with_known_rewards_does_not_call_them_hidden():
             each = ub.ActionLog.from_codes(log.actions.reshape(3, 60), log.arms, rewards=known)
             page = population_report(each, RULE, sigma=0.5, particles=100, check=False)
             assert f"{said}, and were used." in page.main
-            assert "does not hold it" not in page.main
+            assert "does not contain it" not in page.main
 
 
 def test_numbers_of_a_parameter_have_the_same_decimals():
