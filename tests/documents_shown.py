@@ -64,7 +64,7 @@ def commands(block: Block) -> Iterator[list[str]]:
 
 def numbers_and_words(line: str) -> tuple[list[float], list[str]]:
     """Part a line into its numbers, in order, and its words, sorted: of two that are nearly even, either may lead."""
-    parts = [part.strip(",;:.()[]%\"'") for part in line.replace("─", " ").split()]
+    parts = [part.strip(",;:.()[]%\"'") for part in line.replace("─", " ").replace("−", "-").split()]
     numbers, words = [], []
     for part in filter(None, parts):
         try:

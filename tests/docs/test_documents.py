@@ -201,6 +201,7 @@ def test_what_is_linked_is_there(name):
         (" B  estimated  177  0.2322", "B estimated  177   0.94", False),
         (" B  estimated  177  0.2322", "C estimated  177   0.2322", False),
         (" B  estimated  177  0.2322", "B estimated  177   0.28", False),
+        (" C  −0.471  −1.501 to 0.548", "C  -0.475  −1.52 to 0.55", True),
         ("log-evidence -812.4 ± 0.3", "log-evidence -812.1 ± 0.4", True),
         ("as surprising: p = 0.12", "as surprising: p = 0.98", False),
         ("note: The horizon 1,000 is below ...", "note: The horizon 1,000 is below all.", True),
