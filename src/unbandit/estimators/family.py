@@ -98,7 +98,9 @@ def fitted_to_log(log: Any, family: RuleFamily, options: Options) -> tuple[Actio
     prior = settled_prior(options.get("prior"), noise, means[0] if len(means) == 1 else None)
     rounds, seed = horizons(options.get("horizon"), record).tolist(), options.get("seed") or 0
     with explaining_refusals(record):
-        return record, interruptible(fit_family, record, family, noise, prior, rounds, level=level, seed=seed)
+        threads = checks.threads(options.get("threads"))
+        found = interruptible(fit_family, record, family, noise, prior, rounds, level=level, seed=seed, threads=threads)
+        return record, found
 
 
 def estimate_family(

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unbandit import theory
+from unbandit.checks import in_threads
 from unbandit.demonstrators import Demonstrator, IndexRule, RandomisedRule
 from unbandit.demonstrators.family import AVERAGED, WHOLE, RuleFamily
 from unbandit.errors import InferenceError, NotIdentifiable, ParameterError, option
@@ -43,6 +44,7 @@ from unbandit.inference.surface import (
     cell_masses,
     evidence_density,
     narrowed,
+    of_places,
     principal_axes,
     quadratic_terms,
     quantile,
@@ -179,11 +181,11 @@ class ParameterPosterior:
 
 def fit_family(
     log: ActionLog, family: RuleFamily, noise: Noise, prior: Prior, horizons: Sequence[int], *, level: float = 0.95,
-    seed: int = 0, particles: int = PARTICLES,
+    seed: int = 0, particles: int = PARTICLES, threads: int = 1,
 ) -> ParameterPosterior:  # fmt: skip
     """Fit a rule's free numbers; demonstrations have instances of their own, so that their evidences multiply.
 
-    Decisions of an index rule are predicted by so many `particles`.
+    Decisions of an index rule are predicted by so many `particles`. The fit is the same on any number of threads.
 
     Raises
     ------
@@ -203,7 +205,7 @@ def fit_family(
             "fitted anew for every delay that is possible, which would take an hour and more.",
             remedy="Give one of them a value.",
         )
-    evidence = _Evidence(log, family, axes, fixed, noise, prior, tuple(horizons), seed, particles)
+    evidence = _Evidence(log, family, axes, fixed, noise, prior, tuple(horizons), seed, particles, threads)
     with current_work().stage("Fitting the rule's numbers", PARTS, in_parts=True):
         whole, shown = settled_whole_numbers(
             log, family, lambda given: _best(replace(evidence, fixed={**evidence.fixed, **given}))
@@ -326,10 +328,15 @@ def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...], level: float = 
         found = evidence.without_clouds(x)
         return -math.inf if found is None else found
 
-    left = _smooth_line(smooth, axes) if len(axes) == 1 else _smooth_cells(smooth, evidence.family, axes, level)
+    threads = evidence.threads if len(evidence.horizons) == 1 else 1  # further demonstrations depend on other places
+    if len(axes) == 1:
+        left = _smooth_line(smooth, axes, threads)
+    else:
+        left = _smooth_cells(smooth, evidence.family, axes, level, threads)
     if left is None:
         return None
-    misses = np.array([evidence(x, CLOUDS) - smooth(x, 1) for x in left.asked])
+    found = of_places(evidence, left.asked, CLOUDS, evidence.at_once)
+    misses = np.array(found) - [smooth(x, 1) for x in left.asked]
     errors = [evidence.variances.get(tuple(x.tolist()), math.nan) for x in left.asked]
     if not np.isfinite(misses).all():
         return None
@@ -340,10 +347,10 @@ def _without_clouds(evidence: _Evidence, axes: tuple[Axis, ...], level: float = 
     return left.density(correction)
 
 
-def _smooth_line(smooth: Callable[[Numbers, int], float], axes: tuple[Axis, ...]) -> _Smooth | None:
+def _smooth_line(smooth: Callable[[Numbers, int], float], axes: tuple[Axis, ...], threads: int = 1) -> _Smooth | None:
     """Return what an evidence without errors leaves possible of one number; None where that is too much."""
     limits = _limits(axes)
-    xs, values = narrowed(smooth, {}, np.linspace(*limits, COARSE_SMOOTH)[:, 0], FINE, ENOUGH)
+    xs, values = narrowed(smooth, {}, np.linspace(*limits, COARSE_SMOOTH)[:, 0], FINE, ENOUGH, threads=threads)
     if len(values) < ENOUGH:
         return None
     density = partial(evidence_density, xs, values, 0.0)
@@ -354,11 +361,15 @@ def _smooth_line(smooth: Callable[[Numbers, int], float], axes: tuple[Axis, ...]
 
 
 def _smooth_cells(
-    smooth: Callable[[Numbers, int], float], family: RuleFamily, axes: tuple[Axis, ...], level: float
+    smooth: Callable[[Numbers, int], float],
+    family: RuleFamily,
+    axes: tuple[Axis, ...],
+    level: float,
+    threads: int = 1,
 ) -> _Smooth | None:
     """Return the same of two numbers; refuse, before clouds are asked, what reaches the end of a range."""
     limits = _limits(axes)
-    cells = surveyed(smooth, *limits)
+    cells = surveyed(smooth, *limits, threads=threads)
     if cells is None or not cells.complete:
         return None
     density = partial(cell_masses, cells, limits)
@@ -472,6 +483,7 @@ class _Evidence:
     horizons: tuple[int, ...]
     seed: int
     particles: int = PARTICLES
+    threads: int = 1
     rounds: int | None = None  # of each demonstration that are read; by default all
     best: tuple[Predictions, ...] | None = None  # of the most probable value so far, by demonstration
     variances: dict[tuple[float, ...], float] = field(default_factory=dict, init=False)  # of errors, by place
@@ -484,13 +496,21 @@ class _Evidence:
     def predicted(self) -> bool:
         return issubclass(self.family.kind, IndexRule)
 
-    def __call__(self, x: Numbers, clouds: int) -> float:
+    @property
+    def at_once(self) -> int:
+        """Return how many places may be computed at once; predictions end early by those of places before."""
+        return 1 if self.predicted else self.threads
+
+    def __call__(self, x: Numbers, clouds: int, threads: int = 1) -> float:
         """Return the log evidence at a place; minus infinity where no particle explains the log."""
         self._count()
         try:
             rule = _rule_at(self.family, self.axes, self.fixed, x).for_arms(len(self.log.arms))
             seed = (self.seed + zlib.crc32(x.tobytes())) % 2**64
-            value, variance = (self._predicted if self.predicted else self._filtered)(rule, clouds, seed)
+            if self.predicted:
+                value, variance = self._predicted(rule, clouds, seed)
+            else:
+                value, variance = self._filtered(rule, clouds, seed, threads)
         except (InferenceError, ParameterError):
             return -math.inf
         if clouds > 1 and math.isfinite(value):
@@ -554,7 +574,8 @@ class _Evidence:
             first = predict(*given, seed=seed, unless_below=limit, evidence_only=True)
             if first.log_evidence == -math.inf:
                 return -math.inf, 0.0
-            every = [first, *(predict(*given, seed=seed + cloud, evidence_only=True) for cloud in range(1, clouds))]
+            seeds = [(seed + cloud, given) for cloud in range(1, clouds)]
+            every = [first, *in_threads(_evidence_only, seeds, self.threads)]
             found = np.array([each.log_evidence for each in every])
             if not np.isfinite(found).all():
                 return -math.inf, 0.0
@@ -568,19 +589,20 @@ class _Evidence:
             self.best = tuple(kept)
         return total, variance
 
-    def _filtered(self, rule: Demonstrator, clouds: int, seed: int) -> tuple[float, float]:
-        found = [self._filtered_one(rule, which, clouds, seed) for which in range(len(self.horizons))]
+    def _filtered(self, rule: Demonstrator, clouds: int, seed: int, threads: int) -> tuple[float, float]:
+        every = range(len(self.horizons))
+        found = [self._filtered_one(rule, which, clouds, seed, threads=threads) for which in every]
         total = sum(value for value, _ in found)
         return (total, sum(error**2 for _, error in found)) if math.isfinite(total) else (-math.inf, 0.0)
 
     def _filtered_one(
         self, rule: Demonstrator, which: int, clouds: int, seed: int, rounds: int | None = None,
-        particles: int | None = FILTERED,
+        particles: int | None = FILTERED, threads: int = 1,
     ) -> tuple[float, float]:  # fmt: skip
         record, horizons = self.log.select(which, rounds or self.rounds), [self.horizons[which]]
         belief = belief_of(self.prior, len(self.log.arms), self.noise, None)
         found = run_filters(
-            record, rule, belief, horizons, particles, min(clouds, FILTERS), seed, threads=1, keep_paths=False,
+            record, rule, belief, horizons, particles, min(clouds, FILTERS), seed, threads, keep_paths=False,
             tolerant=True, look_ahead=one_look_ahead(record, rule, belief, horizons, seed),
         )  # fmt: skip
         return log_mean(found.evidences)
@@ -601,7 +623,7 @@ class _Evidence:
             for times in (1, MORE):  # few particles may miss a late reward that explains the log
                 number = times * (particles or usual)
                 with suppress(InferenceError):
-                    value, error = self._filtered_one(rule, which, FILTERS, self.seed, rounds, number)
+                    value, error = self._filtered_one(rule, which, FILTERS, self.seed, rounds, number, self.threads)
                     if error < AGREE:
                         break
             if value == -math.inf:
@@ -610,13 +632,17 @@ class _Evidence:
         return total, math.sqrt(variance)
 
 
+def _evidence_only(seed: int, given: tuple[Any, ...]) -> Predictions:
+    return predict(*given, seed=seed, evidence_only=True)
+
+
 def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Numbers]:
     """Compute the evidence of one number on a grid over the whole range, and on narrower ones around its top.
 
     Returns places near the top (`narrowed`), and their log evidences.
     """
     line = np.linspace(*_limits(axes), COARSE)[:, 0]
-    xs, values = narrowed(evidence, {}, line, FINE, ENOUGH, partial(_ask_again, evidence))
+    xs, values = narrowed(evidence, {}, line, FINE, ENOUGH, partial(_ask_again, evidence), evidence.at_once)
     if values.size == 0:
         raise _unexplained(evidence.family)
     return xs, values
@@ -624,7 +650,7 @@ def _narrowed(evidence: _Evidence, axes: tuple[Axis, ...]) -> tuple[Numbers, Num
 
 def _surveyed(evidence: _Evidence, axes: tuple[Axis, ...]) -> Cells:
     """Compute the evidence of two numbers in cells (`surveyed`)."""
-    cells = surveyed(evidence, *_limits(axes), partial(_ask_again, evidence))
+    cells = surveyed(evidence, *_limits(axes), partial(_ask_again, evidence), evidence.at_once)
     if cells is None:
         raise _unexplained(evidence.family)
     return cells
@@ -657,7 +683,7 @@ def _ask_again(evidence: _Evidence, values: dict[tuple[float, ...], float]) -> N
     evidence.best, asked = None, set[tuple[float, ...]]()
     while left := [x for x, value in values.items() if value > max(values.values()) - WINDOW and x not in asked]:
         asked.add(left[0])
-        values[left[0]] = evidence(np.array(left[0]), CLOUDS)
+        values[left[0]] = evidence(np.array(left[0]), CLOUDS, evidence.threads)
 
 
 def _fitted_number(axis: Axis, x: Numbers, weights: Numbers, level: float, method: str) -> FittedNumber:

@@ -9,7 +9,7 @@ Of two numbers it is computed in cells that are smaller where more of the eviden
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import RBFInterpolator
+
+from unbandit.checks import in_threads
 
 Numbers = NDArray[np.float64]
 
@@ -43,7 +45,7 @@ FLAT, FARTHEST = (100.0, 1.0, 0.3), 4.0  # deviations beforehand of a correction
 
 def narrowed(
     evidence: Callable[[Numbers, int], float], known: Mapping[tuple[float, ...], float], line: Numbers, fine: int,
-    enough: int, again: Callable[[dict[tuple[float, ...], float]], None] | None = None,
+    enough: int, again: Callable[[dict[tuple[float, ...], float]], None] | None = None, threads: int = 1,
 ) -> tuple[Numbers, Numbers]:  # fmt: skip
     """Compute the evidence of one number at the places of a line, and on narrower ones around its top.
 
@@ -55,9 +57,9 @@ def narrowed(
     """
     values, alone = dict(known), 0
     for turn in range(ROUNDS + 1):
-        for x in sorted(line.tolist(), key=lambda x: abs(x - line.mean())):
-            if (x,) not in values:
-                values[x,] = evidence(np.array([x]), 1 if turn == 0 else CLOUDS)
+        new = [(x,) for x in sorted(line.tolist(), key=lambda x: abs(x - line.mean())) if (x,) not in values]
+        found = of_places(evidence, [np.array(x) for x in new], 1 if turn == 0 else CLOUDS, threads)
+        values.update(zip(new, found, strict=True))
         if turn == 0 and again is not None:
             again(values)
         top = max(values.values())
@@ -106,7 +108,7 @@ class Cells(NamedTuple):
 
 def surveyed(
     evidence: Callable[[Numbers, int], float], lows: Numbers, highs: Numbers,
-    again: Callable[[dict[tuple[float, ...], float]], None] | None = None,
+    again: Callable[[dict[tuple[float, ...], float]], None] | None = None, threads: int = 1,
 ) -> Cells | None:  # fmt: skip
     """Compute the evidence of two numbers over their whole range, and more closely where more of it is.
 
@@ -115,7 +117,7 @@ def surveyed(
     that have some, so that a ridge is followed from cell to cell. A ridge that is too narrow for that is surveyed again
     along the principal axes of what was found. `again` corrects the first cells. None where no place explains the log.
     """
-    found = _cut(evidence, (lows + highs) / 2, np.diag((highs - lows) / 2), again)
+    found = _cut(evidence, (lows + highs) / 2, np.diag((highs - lows) / 2), again, threads)
     for _ in range(TURNS):
         if found is None or found.complete:
             break
@@ -127,19 +129,20 @@ def surveyed(
         def within(x: Numbers, clouds: int) -> float:
             return evidence(x, clouds) if (lows <= x).all() and (x <= highs).all() else -math.inf
 
-        turned = _cut(within, centre, ways, None)
+        turned = _cut(within, centre, ways, None, threads)
         found = turned._replace(complete=turned.complete and turned.on_the_edge < NOTABLE) if turned else None
     return found
 
 
 def _cut(
     evidence: Callable[[Numbers, int], float], origin: Numbers, ways: Numbers,
-    again: Callable[[dict[tuple[float, ...], float]], None] | None,
+    again: Callable[[dict[tuple[float, ...], float]], None] | None, threads: int,
 ) -> Cells | None:  # fmt: skip
     """Fill the range from -1 to 1 along both ways with cells, and cut those that have much of the evidence."""
     half = np.full(2, 1 / FIRST)
     centres = half * (2 * np.array(list(product(range(FIRST), repeat=2))) + 1) - 1
-    known = {tuple(x.tolist()): evidence(x, 1) for x in origin + centres @ ways}
+    places = list(origin + centres @ ways)
+    known = dict(zip(map(tuple, np.array(places).tolist()), of_places(evidence, places, 1, threads), strict=True))
     if again is not None:
         again(known)
     cells = Cells(centres, np.tile(half, (len(centres), 1)), np.array(list(known.values())), origin, ways)
@@ -162,14 +165,20 @@ def _cut(
         smaller = cells.halves[cut] / 3
         around = (cells.centres[cut][:, None] + 2 * STENCIL * smaller[:, None]).reshape(-1, 2)
         found = np.repeat(cells.values[cut], len(STENCIL))
-        for at, place in enumerate(origin + around @ ways):
-            if at % len(STENCIL) != MIDDLE:
-                found[at] = evidence(place, CLOUDS)
+        new = np.flatnonzero(np.arange(len(found)) % len(STENCIL) != MIDDLE)
+        found[new] = of_places(evidence, list((origin + around @ ways)[new]), CLOUDS, threads)
         cells = cells._replace(
             centres=np.vstack([cells.centres[~cut], around]),
             halves=np.vstack([cells.halves[~cut], np.repeat(smaller, len(STENCIL), axis=0)]),
             values=np.concatenate([cells.values[~cut], found]),
         )
+
+
+def of_places(
+    evidence: Callable[[Numbers, int], float], places: Iterable[Numbers], clouds: int, threads: int
+) -> list[float]:
+    """Compute the evidence of places that do not depend on each other."""
+    return in_threads(evidence, [(each, clouds) for each in places], threads)
 
 
 def cell_masses(

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import unbandit as ub
+from unbandit import checks
 from unbandit.demonstrators.base import rule_or_family
 from unbandit.errors import NotIdentifiable, ParameterError, shell_option
-from unbandit.inference import parameters, usual_prior
+from unbandit.inference import parameters, surface, usual_prior
 from unbandit.inference.parameters import (
     BY_BEGINNING,
     BY_SIMULATION,
@@ -83,9 +84,9 @@ def test_an_error_that_is_known_does_not_pass_for_a_narrow_top():
 class LuckyEvidence:
     """An evidence of which a single cloud finds far too much at one place, as clouds of few particles may."""
 
-    predicted, best, variances, family = True, None, {}, rule_or_family("moss:fit")
+    best, variances, family, threads, at_once = None, {}, rule_or_family("moss:fit"), 1, 1
 
-    def __call__(self, x, clouds):
+    def __call__(self, x, clouds, threads=1):
         lucky = 12.0 if clouds == 1 and abs(x[0]) < 1e-9 else 0.0
         return -0.5 * ((x[0] - 0.15) / 0.1) ** 2 + lucky
 
@@ -118,13 +119,13 @@ def test_nothing_closer_is_tried_where_a_single_value_explains_the_log(places, m
 class RidgeEvidence:
     """An evidence of two numbers that make up for each other; clouds find it with errors."""
 
-    predicted, best, family = False, None, rule_or_family("learning-softmax:fit")
+    best, family, threads, at_once, horizons = None, rule_or_family("learning-softmax:fit"), 1, 1, (100,)
     centre, covariance = np.array([-1.0, -1.3]), np.array([[0.041, 0.028], [0.028, 0.0225]])
 
     def __init__(self, error):
         self.error, self.generator, self.variances = error, np.random.default_rng(5), {}
 
-    def __call__(self, x, clouds):
+    def __call__(self, x, clouds, threads=1):
         self.variances[tuple(x.tolist())] = self.error**2
         away = x - self.centre
         return -0.5 * away @ np.linalg.solve(self.covariance, away) + self.error * self.generator.normal()
@@ -167,7 +168,7 @@ def test_clouds_that_contradict_a_method_without_them_are_believed():
 
 def test_two_numbers_of_which_no_value_explains_the_log_are_refused():
     class Impossible(RidgeEvidence):
-        def __call__(self, x, clouds):
+        def __call__(self, x, clouds, threads=1):
             return -math.inf
 
     assert _without_clouds(Impossible(0.0), AXES) is None
@@ -213,7 +214,7 @@ def test_two_numbers_are_fitted_together_and_rules_have_their_spread():
 
 def test_the_scale_of_an_index_rule_is_found_and_the_fit_repeats():
     log = ub.MOSS(scale=1.0).demonstrate(ub.Instance([1.0, 0.9, 0.8], 0.5), 600, seed=4)
-    first, again = fit(log, "moss:fit"), fit(log, "moss:fit")
+    first, again = fit(log, "moss:fit"), fit(log, "moss:fit", threads=2)
     (scale,) = first.fitted
     assert scale.low < 1.0 < scale.high
     assert first.fitted == again.fitted
@@ -228,6 +229,21 @@ def test_alpha_and_scale_are_reported_as_what_is_known_of_them():
     assert both.parameter == "scale sqrt((T^alpha - 1) / alpha)"
     assert both.low < 0.5 * math.sqrt((400**0.4 - 1) / 0.4) < both.high
     assert "not the two apart" in both.note
+
+
+def test_a_fit_takes_several_threads_and_is_the_same(monkeypatch):
+    log, asked, text = ub.Softmax(temperature=0.5).demonstrate(INSTANCE, 100, seed=2), [], "softmax:temperature=fit"
+    one = fit(log, text, particles=30)
+
+    def in_threads(work, arguments, count):
+        asked.append(min(count, len(arguments)))
+        return checks.in_threads(work, arguments, count)
+
+    for module in (surface, parameters):
+        monkeypatch.setattr(module, "in_threads", in_threads)
+    two = fit(log, text, particles=30, threads=2)
+    assert max(asked) == 2
+    assert two.fitted == one.fitted
 
 
 def test_a_log_that_does_not_show_a_number_is_refused():
@@ -280,7 +296,7 @@ def test_a_narrow_bent_ridge_is_followed_to_its_ends():
 class PlateauEvidence(RidgeEvidence):
     """An evidence that is nearly as large along a ridge, down to the smallest values of both numbers."""
 
-    def __call__(self, x, clouds):
+    def __call__(self, x, clouds, threads=1):
         return -0.5 * ((x[0] - x[1]) / 0.2) ** 2 - 0.5 * max(x[0] + 3.0, 0.0) ** 2
 
 
