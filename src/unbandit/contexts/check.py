@@ -116,8 +116,8 @@ def check_notice(check: Check, rule: str, in_proportion: str | None = None) -> l
             f"if you do not know it, use {name}:{in_proportion}=fit."
         )  # fmt: skip
         text = (
-            f"Coefficients are about in proportion to {in_proportion}, and a log may not show that it is wrong, even by "
-            f"a factor of 3: {remedy} {text}"
+            f"Coefficients are about in proportion to {in_proportion}, and a log may not show that it is wrong, even "
+            f"by a factor of 3: {remedy} {text}"
         )
     return [Notice("fits", text)]
 
