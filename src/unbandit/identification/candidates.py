@@ -95,7 +95,7 @@ class Candidate:
     def extended(self, value: float) -> Candidate:
         """Return the candidate with lines of guesses that reach a value of the axis, in steps of `STEP`."""
         added, axis = list[Demonstrator](), self.axis or ""
-        for line in self._lines():
+        for line in self._lines() if 0 < value < math.inf else ():
             first, last = (self.guesses[at][0] for at in (line[0], line[-1]))
             for rule, ratio in ((first, getattr(first, axis) / value), (last, value / getattr(last, axis))):
                 down = 1 / STEP if rule is first else STEP

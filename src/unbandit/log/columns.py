@@ -42,8 +42,9 @@ ALIASES: Mapping[str, frozenset[str]] = {
 }
 
 # Words at the end of a column's name that say nothing of what it numbers, and what is abbreviated.
-_NUMBERS = {"id", "ids", "no", "nr", "num", "number", "index", "code", "name", "key"}
-_IN_FULL = {"subj": "subject", "sub": "subject", "prolific": "participant"}
+_NUMBERS = {"id", "ids", "pid", "no", "nr", "num", "number", "index", "code", "name", "key"}
+_IN_FULL = {"subj": "subject", "sub": "subject", "prolific": "participant", "people": "person", "mice": "mouse"}
+_IN_FULL |= {"rats": "rat", "services": "service", "hosts": "host", "servers": "server"}
 _IN_FULL |= dict.fromkeys(("demo", "pid", "uid", "sid", "who", "i"), "")
 
 # Perhaps rewards, perhaps a part of them or their opposite: read only where the user says so.
@@ -117,16 +118,18 @@ def column_of(names: Sequence[str]) -> str:
 def noun_of(names: Sequence[str]) -> str:
     """Return what demonstrations are called, by the column of their names.
 
-    >>> [noun_of(Demonstrations.of("7", column)) for column in ("Subject_ID", "userid", "Runs", "rat no.", "id", "a+b")]
-    ['subject', 'user', 'run', 'rat', 'demonstration', 'demonstration']
+    >>> [noun_of(Demonstrations.of("7", column)) for column in ("Subject_ID", "userid", "Runs", "bus no.", "id", "a+b")]
+    ['subject', 'user', 'run', 'bus', 'demonstration', 'demonstration']
     """
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[^\w+]|[_\d]", " ", column_of(names)).casefold().split()
     while words and words[-1] in _NUMBERS:
         words.pop()
     noun = words[0] if len(words) == 1 else ""
-    noun = noun.removesuffix("id") if noun in ALIASES["demonstration"] else noun
-    noun = _IN_FULL.get(noun, noun if noun.endswith("ss") else noun.removesuffix("s"))
-    return noun if noun.isalpha() else DEMONSTRATION
+    if noun in ALIASES["demonstration"]:
+        noun = noun.removesuffix("id")
+        noun = noun.removesuffix("s") if noun.removesuffix("s") in ALIASES["demonstration"] else noun
+    noun = _IN_FULL.get(noun, noun)
+    return noun if noun.isalpha() and noun.isascii() else DEMONSTRATION
 
 
 def _folded(name: str) -> str:
@@ -390,7 +393,8 @@ def column_notices(
     texts = [f'Column "{name}" is ignored. {remedy} {naming("reward", name)}.' for name in rewards]
     if named.get("reward") == "":
         texts = []
-    if others and not {"demonstration", "round", "pulls"} & {*found, *named}:
+    ordered = any(_folded(names[at]) in TIMES for at in found.get("round", ()))  # by times, which several may share
+    if others and not {"demonstration", "pulls"} & {*found, *named} and (ordered or "round" not in {*found, *named}):
         verb, which = ("is", "it") if len(others) == 1 else ("are", "one of them")
         texts.append(
             f"All rows are read as one log, in order; {_quoted(others)} {verb} not used. If {which} distinguishes "

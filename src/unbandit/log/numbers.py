@@ -34,7 +34,6 @@ _MONTHS = (
 _MONTH_NAME = rf"(?P<month>(?i:{'|'.join(_MONTHS)}))\.?"
 _WEEKDAY = "(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?i:day)?,? )?"
 _DAY_NUMBER = rf"{_DAY_PART}(?:st|nd|rd|th|\.)?"
-_DAY_FIRST, _MONTH_FIRST = f"{_DAY_PART}[/-]{_MONTH_PART}[/-]{_YEAR}", f"{_MONTH_PART}[/-]{_DAY_PART}[/-]{_YEAR}"
 _DAY_AND_NAME = f"{_WEEKDAY}{_DAY_NUMBER}[ -]{_MONTH_NAME},?[ -]{_YEAR}"
 _NAME_AND_DAY = f"{_WEEKDAY}{_MONTH_NAME} {_DAY_NUMBER},? {_YEAR}"
 _DOTTED = rf"{_DAY_PART}\.{_MONTH_PART}\.{_YEAR}"
@@ -54,11 +53,14 @@ _STYLES = {
     ", as web servers write them": rf"\[?{_DAY_PART}/{_MONTH_NAME}/{_YEAR}:{_CLOCK}{_ZONE}\]?",
     ", day.month.year": f"{_DOTTED}(?:,?[T ]{_CLOCK}{_ZONE})?",
     ", day.month.year on a 12-hour clock": f"{_DOTTED},? {_CLOCK}{_HALF}{_ZONE}",
-    ", day/month/year": f"{_DAY_FIRST}(?:,?[T ]{_CLOCK}{_ZONE})?",
-    ", month/day/year": f"{_MONTH_FIRST}(?:,?[T ]{_CLOCK}{_ZONE})?",
-    ", day/month/year on a 12-hour clock": f"{_DAY_FIRST},? {_CLOCK}{_HALF}{_ZONE}",
-    ", month/day/year on a 12-hour clock": f"{_MONTH_FIRST},? {_CLOCK}{_HALF}{_ZONE}",
 }
+for _between in "/-":  # one column, one separator: two may come from two programs with different orders
+    for _first, _second in (("day", "month"), ("month", "day")):
+        _parts = {"day": _DAY_PART, "month": _MONTH_PART}
+        _date = f"{_parts[_first]}{_between}{_parts[_second]}{_between}{_YEAR}"
+        _said = f", {_first}{_between}{_second}{_between}year"
+        _STYLES[_said] = f"{_date}(?:,?[T ]{_CLOCK}{_ZONE})?"
+        _STYLES[f"{_said} on a 12-hour clock"] = f"{_date},? {_CLOCK}{_HALF}{_ZONE}"
 _SECOND, DAY = 10**9, 86_400 * 10**9  # in nanoseconds, as all times are here
 _EARLIEST, _END = 10**17, 1 << 62  # in the years 1973 and 2116: where numbers are times since 1970, and where times end
 _NO_ROUNDS = 10**18  # in the year 2001; as many seconds are more than anyone's rounds

@@ -475,13 +475,14 @@ def longest_hole(times: Integers, usual: int) -> int | None:
 def _are_sessions(times: Integers, pauses: Integers, usual: int) -> bool:
     """Return whether somebody came for sessions, with pauses longer than a `usual` one between them.
 
-    Then sessions last a day at most and a tenth of the pauses, none of which is ten times longer than the next; or they
-    are shorter than the pauses, which are alike.
+    Then sessions last a day at most (six hours if there are two) and a tenth of the pauses, none of which is ten times
+    longer than the next; or they are shorter than the pauses, which are alike.
     """
     long = np.flatnonzero(pauses > usual)
     sessions = times[np.append(long, times.size - 1)] - times[np.append(0, long + 1)]
     lengths = np.sort(pauses[long])
-    are_short = 10 * sessions.max() <= min(lengths[0], 10 * DAY) and lengths[-1] <= 10 * lengths[-2:][0]
+    longest = DAY if long.size > 1 else DAY // 4
+    are_short = 10 * sessions.max() <= min(lengths[0], 10 * longest) and lengths[-1] <= 10 * lengths[-2:][0]
     return bool(are_short or (long.size > 1 and sessions.max() <= lengths[0] and 4 * lengths[0] >= 3 * lengths[-1]))
 
 

@@ -118,6 +118,13 @@ def test_only_unused_rewards_are_spoken_of() -> None:
     assert ActionLog.from_frame(pl.DataFrame({"arm": ["A", "B"], "gain": [1, 2]}), columns={"reward": ""}).notices == ()
 
 
+def test_of_rows_in_the_order_of_times_columns_that_are_not_used_are_named():
+    times = ["2026-05-01 10:00", "2026-05-01 10:00", "2026-05-01 10:10"]
+    table = {"timestamp": times, "service": ["mail", "search", "mail"], "arm": ["A", "B", "A"]}
+    (said,) = [each.text for each in ActionLog.from_frame(pl.DataFrame(table)).reading if each.code == "reading"]
+    assert said.startswith('All rows are read as one log, in order; "service" is not used.')
+
+
 def test_many_columns_are_listed_shortened() -> None:
     with pytest.raises(LogError, match=r'"c10", \.\.\., "c39"\.'):
         find_columns([f"c{number}" for number in range(40)], None)

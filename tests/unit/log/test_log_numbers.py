@@ -483,13 +483,18 @@ STYLES = {
     "%B %dth, %Y at %I:%M:%S %p UTC": "with a zone, the month by name before the day on a 12-hour clock",
     "%a %b %d %H:%M:%S %Y": "without a zone, the month by name and the year at the end",
     "%a %b %d %H:%M:%S +0000 %Y": "with a zone, the month by name and the year at the end",
-    "%d-%m-%Y %H:%M": "without a zone, day/month/year",
+    "%d-%m-%Y %H:%M": "without a zone, day-month-year",
     "%d/%m/%Y %H:%M:%S": "without a zone, day/month/year",
     "%m/%d/%Y %H:%M:%S": "without a zone, month/day/year",
     "%m/%d/%Y, %I:%M:%S %p": "without a zone, month/day/year on a 12-hour clock",
     "%d/%m/%Y %I:%M:%S %p": "without a zone, day/month/year on a 12-hour clock",
 }
 HALF_DAYS = [datetime.datetime(2026, 4, 28, 0, 30) + datetime.timedelta(hours=12 * at) for at in range(12)]
+
+
+def test_dates_with_different_separators_are_not_read_in_one_order():
+    with pytest.raises(LogError, match="03-05-2026"):
+        log_of(["13/04/2026", "03-05-2026", "14/04/2026"], "ABB")
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -729,6 +734,7 @@ def test_pauses_between_sessions_are_no_holes(days, hours):
 def test_pauses_that_are_alike_are_no_holes():
     """A service ran for three days of every two weeks."""
     assert holes(sessions((0, 14, 28, 42), 72, rows=500)) == []
+    assert len(holes(sessions((0, 10), 20, rows=1_500))) == 1  # two long stretches: of a service
     assert len(holes(sessions((0, 14, 28, 84), 72, rows=500))) == 1
 
 

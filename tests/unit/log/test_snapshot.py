@@ -153,6 +153,19 @@ def test_a_snapshot_knows_whether_there_was_a_header(tmp_path):
         Follower(path, GrowingLog(), None, position)
 
 
+def test_a_snapshot_without_the_first_times_is_resumed_again_and_again(tmp_path):
+    path, state, rows = tmp_path / "log.csv", tmp_path / "state", ["1700000001,x,A", "1700000001,y,A"]
+    for second in (2, 3, 4):
+        path.write_text("timestamp,user,arm\n" + "".join(f"{row}\n" for row in rows))
+        streaming = StreamingEstimate("ucb", sigma=1.0, snapshot=state)
+        follower = Follower(path, streaming.log, None, streaming.position)
+        assert sum(follower.news()) == (2 if second == 2 else 1)
+        streaming.position = follower.position() | ({"coarse": None} if second == 2 else {})
+        streaming.save()
+        rows.append(f"170000000{second},x,B")
+    assert StreamingEstimate.load(state).log.lengths.tolist() == [3, 1]
+
+
 @pytest.mark.parametrize("rule", ["ucb", "sae"])
 def test_whatever_a_log_comes_to_is_read_again(tmp_path, rule):
     chance, path = np.random.default_rng(5), tmp_path / "state"

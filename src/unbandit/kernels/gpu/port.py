@@ -199,7 +199,8 @@ else:
         error = libdevice.fma(share, -(about * about), 1.0)
         about = libdevice.fma(libdevice.fma(error, 0.375, 0.5), about * error, about)
         root = share * about
-        return parameters.factor * libdevice.fma(libdevice.fma(-root, root, share), 0.5 * about, root)
+        root = libdevice.fma(libdevice.fma(-root, root, share), 0.5 * about, root)
+        return parameters.factor * root if growth > 0.0 else 0.0
 
 
 def philox_on_gpu(
