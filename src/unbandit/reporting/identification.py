@@ -58,6 +58,7 @@ from unbandit.reporting.provenance import LogSource, call_line, command_line, he
 from unbandit.reporting.sentence import reported_quantity, sentence
 from unbandit.result import NUMBERS, Columns, Estimate, Quantity, marked
 
+MOST_VALUED = 40  # demonstrations whose arms are valued, of which the first have tables
 SIGN = "shows-"  # how the codes begin of what a log that no rule explains shows by itself
 IMPROBABLE = 0.001  # a candidate with a smaller probability is ruled out
 
@@ -154,7 +155,8 @@ def identification_report(
         quantity="gap" if answer is None else reported_quantity(answer),
         unit=None if shown_in is None else shown_in.name, level=share(level),
         tables=[] if answer is None or (short and several) else _tables(answer, several=several, short=short),
-        tables_left_out=left_out,
+        valued_left_out=left_out,
+        tables_left_out=0 if answer is None else len(record) - min(len(answer.demonstrations), MOST_TABLES),
         together=None if answer is None or len(answer.demonstrations) == 1
         else together(answer, reported_quantity(answer), ONE_PAGE.most if short else MOST_TOGETHER),
         choices=_choices(record, ONE_PAGE.most if short else WHOLE.most),
@@ -191,7 +193,10 @@ def identification_sentence(
     if answer is None:
         why = "" if found.verdict == "none fits" else " It shows nothing of what the arms were worth."
         return f"{verdict}{why} {certain}"
-    return f"{verdict} {sentence(answer, answer.ranked(answer.demonstrations[0]))}"
+    first = f"the first {len(answer.demonstrations)} of {counted(len(record), record.noun)}: "
+    first = first if len(answer.demonstrations) < len(record) else ""
+    said = sentence(answer, answer.ranked(answer.demonstrations[0]))
+    return f"{verdict} {capitalise(first)}{said}"
 
 
 def _as_estimate(found: Identification, level: float) -> Estimate | None:
@@ -200,7 +205,7 @@ def _as_estimate(found: Identification, level: float) -> Estimate | None:
         return None
     request = found.question
     posteriors: dict[int, Posterior] = {}
-    for which in range(min(len(request.log), MOST_TABLES)):
+    for which in range(min(len(request.log), MOST_VALUED)):
         values = found.demonstration_values(which)
         if values is not None:
             posteriors[which] = values
@@ -283,7 +288,7 @@ def _tables(answer: Estimate, *, several: bool, short: bool) -> list[dict[str, A
     """Return a table of arms for each demonstration."""
     quantity: Quantity = reported_quantity(answer)
     tables, axis = [], shared_axis(map(answer.ranked, answer.demonstrations), quantity)
-    for name, posterior in zip(answer.demonstrations, answer.posteriors, strict=True):
+    for name, posterior in list(zip(answer.demonstrations, answer.posteriors, strict=True))[:MOST_TABLES]:
         chances = {
             arm: probability(chance) for arm, chance in zip(answer.arms, posterior.probability_best, strict=True)
         }

@@ -85,17 +85,26 @@ def test_every_one_of_several_demonstrations_has_a_table():
     assert page.main.count('<table class="arms">') == 3
 
 
+def test_a_report_says_whose_values_it_has(monkeypatch):
+    monkeypatch.setattr("unbandit.reporting.identification.MOST_VALUED", 3)
+    page = identification_report(elimination_log(4), "sae:alpha=0", sigma=0.5)
+    assert "The first 3 of 4 demonstrations together" in page.main
+    assert "The first 3 of 4 demonstrations: " in page.sentence
+
+
 def test_one_table_has_the_demonstrations_together():
     page, alone = identification_report(elimination_log(6), "sae:alpha=0", sigma=0.5), settled()
-    assert "The first 5 of 6 demonstrations together" in page.main
+    assert "All demonstrations together" in page.main
+    assert "The tables of 1 more demonstration are left out here" in page.main
+    assert re.search("In [0-6] of 6 demonstrations", page.sentence)
     short = identification_report(elimination_log(2), "sae:alpha=0", sigma=0.5, short=True)
     assert "All demonstrations together" in short.main
     assert short.main.count('<table class="arms">') == 1
     table = page.main.partition('id="report-together"')[2].partition("</table>")[0]
     rows = [re.sub(r"<[^>]*>", " ", row).split() for row in re.findall(r"<tr>(.*?)</tr>", table)]
-    best = [np.argmax(page.answer.demonstration_values(at).probability_best) for at in range(5)]
+    best = [np.argmax(page.answer.demonstration_values(at).probability_best) for at in range(6)]
     counted = {row[0]: int(row[1]) for row in rows[1:]}
-    assert sum(counted.values()) == 5
+    assert sum(counted.values()) == 6
     assert counted["A"] <= best.count(0)
     assert counted["A"] > 0
     assert "demonstrations together" not in alone.main
