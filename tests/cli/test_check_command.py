@@ -54,6 +54,9 @@ def test_choices_of_people_lead_to_a_population(unbandit, tmp_path, monkeypatch)
     (tmp_path / "log.csv").write_text("subject,trial,choice,outcome\n" + "\n".join(rows) + "\n")
     done = unbandit("check", "log.csv", "--candidates", "sae")
     assert "run: unbandit population log.csv --bernoulli --rule learning-softmax" in " ".join(done.out.split())
+    layout = ["--columns", "demonstration=subject,round=trial", "--arms", "A,B", "--horizon", "60"]
+    said = " ".join(unbandit("check", "log.csv", "--candidates", "sae", *layout).out.split())
+    assert f"population log.csv {' '.join(layout[:4])} --bernoulli --rule" in said
     assert "Every reward in the log is 0 or 1" in done.err
     assert "--bernoulli" in done.err
 
@@ -74,6 +77,13 @@ def test_several_rules_that_fit_lead_to_identify_and_sigma_is_suggested(unbandit
     assert "(0.5 under ucb1:exploration=2.1)." in done.err
     alone = unbandit("estimate", "log.csv", "--rule", "ucb1")
     assert "try what makes the log most probable: 0.5 under ucb1." in alone.err
+
+
+def test_the_way_on_reads_the_log_as_it_was_read(unbandit, log):
+    layout = ["--columns", "arm=arm", "--arms", "A, B,C", "--blank", "skip"]
+    rules = ["--candidates", "ucb1,ucb1:exploration=2.1,sae:alpha=0.25"]
+    said = " ".join(unbandit("check", "log.csv", *rules, *layout, "--horizon", "600").out.split())
+    assert "identify log.csv --columns arm=arm --arms 'A, B,C' --blank skip --horizon 600 --candidates ucb1" in said
 
 
 def test_rules_that_are_left_out_are_named(unbandit, log, monkeypatch):

@@ -186,6 +186,10 @@ def test_where_no_candidate_fits_no_subject_has_values(unbandit, tmp_path):
     assert "does not look like one that uniform made" in done.out
     assert "Next: unbandit check turns.csv --sigma 0.5" in done.err
     assert "worth" not in done.out
+    (tmp_path / "turns.csv").write_text(rows)
+    layout = ("--no-header", "--columns", "arm=2,demonstration=1")
+    done = unbandit("identify", "turns.csv", "--candidates", "uniform", "--particles", "50", *layout)
+    assert "Next: unbandit check turns.csv --columns arm=2,demonstration=1 --no-header" in done.err
 
 
 def test_where_no_candidate_fits_there_are_no_values_and_the_code_is_4(unbandit):

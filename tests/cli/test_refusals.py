@@ -74,6 +74,11 @@ def test_a_parameter_out_of_range_ends_with_2(refused, tmp_path, options, said):
     assert said in refused(2, "estimate", "log.csv", *options)
 
 
+def test_a_missing_rule_is_answered_with_the_options_that_say_how_the_log_is_read(refused):
+    message = refused(2, "estimate", "log.xlsx", "--sheet", "Day 2", "--arms", "A,B", "--no-header")
+    assert "run: unbandit identify log.xlsx --arms A,B --sheet 'Day 2' --no-header." in message
+
+
 @pytest.mark.parametrize("command", ["estimate", "posterior", "population", "simulate", "plan", "leak"])
 def test_a_missing_rule_is_answered_with_the_way_on(refused, command):
     takes_a_log = command in ("estimate", "posterior", "population")

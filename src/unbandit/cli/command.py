@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from unbandit import errors
 from unbandit.checks import nearest
 from unbandit.cli import completion
+from unbandit.cli.options import LAYOUT
 from unbandit.errors import printable
 from unbandit.formatting import joined
 
@@ -108,14 +109,16 @@ def verbosity() -> int:
 
 
 def identify_line(log: str, known: Mapping[str, Any], command: str = "identify") -> str:
-    """Return the command that looks for the rule, with what is known of the rewards.
+    """Return the command that looks for the rule, with how the log is read and what is known of the rewards.
 
-    >>> identify_line("my log.csv", {"bernoulli": True}), identify_line("log.csv", {"sigma": 0.5})
-    ("unbandit identify 'my log.csv' --bernoulli", 'unbandit identify log.csv --sigma 0.5')
+    >>> identify_line("my log.csv", {"bernoulli": True}), identify_line("log.csv", {"sigma": 0.5, "no_header": True})
+    ("unbandit identify 'my log.csv' --bernoulli", 'unbandit identify log.csv --no-header --sigma 0.5')
     """
     sigma, words = known.get("sigma"), ["unbandit", command, log]
-    words += [] if known.get("demonstration") is None else ["--demonstration", known["demonstration"]]
-    words += [] if known.get("availability") is None else ["--availability", known["availability"]]
+    of_one = () if command == "population" else ("demonstration", "availability", "horizon")
+    for name in (*LAYOUT, *of_one):
+        if (value := known.get(name)) not in (None, False):
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     words += ["--bernoulli"] if known.get("bernoulli") else ["--sigma", f"{sigma:g}"] if sigma is not None else []
     return shlex.join(words)
 

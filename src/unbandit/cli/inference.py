@@ -219,21 +219,20 @@ def check(
         soft_wrap=True,
     )
     if found.not_tried:
-        known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration, "availability": availability}
         out.print(
             f"Not tried, because they choose at random or reveal no values: {', '.join(found.not_tried)}. "
-            f"To compare these too, run: {identify_line(log, known)}",
+            f"To compare these too, run: {identify_line(log, context.params)}",
             soft_wrap=True,
         )
     if features is None and 1 < len(found.fitting) < len(found.rows):
-        known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration, "availability": availability}
         names = ",".join(row.name for row in found.fitting)
         out.print(
-            f"Several rules fit. To see how probable each is, run: {identify_line(log, known)} --candidates {names}",
+            "Several rules fit. To see how probable each is, "
+            f"run: {identify_line(log, context.params)} --candidates {names}",
             soft_wrap=True,
         )
     if any(each.code == "perhaps-people" for each in found.warnings):
-        known = {"sigma": sigma, "bernoulli": bernoulli or are_binary(cast(Any, record).rewards)}
+        known = context.params | {"bernoulli": bernoulli or are_binary(cast(Any, record).rewards)}
         people = identify_line(log, known, "population")
         out.print(f"If people made the choices, run: {people} --rule learning-softmax", soft_wrap=True)
     new = [each for each in found.warnings if each.code != "none-fits" or not found.not_tried]  # not yet said above
@@ -241,6 +240,7 @@ def check(
 
 
 def identify(
+    context: typer.Context,
     log: options.Log,
     candidates: options.Candidates = None,
     sigma: float = Option(None, "--sigma", help="Standard deviation of one reward (default 1, with a warning)."),
@@ -306,8 +306,7 @@ def identify(
     _print_answer(out, answer, level, tables)
     printer.print_notices(answer.warnings, answer.notes, answer.question.log.noun)
     if answer.verdict == "none fits" and log != "-":
-        known = {"sigma": sigma, "bernoulli": bernoulli, "demonstration": demonstration, "availability": availability}
-        typer.echo(f"Next: {identify_line(log, known, 'check')}", err=True)
+        typer.echo(f"Next: {identify_line(log, context.params, 'check')}", err=True)
     printer.insist(answer.check, answer.verdict == "none fits")
 
 
