@@ -203,7 +203,7 @@ def table_with(spans: Sequence[tuple[str, int | None, int | None]], alone: str |
 
 def _cell(label: str) -> str:
     """Write a label as a cell of CSV."""
-    return '"' + label.replace('"', '""') + '"' if {*label} & {*',"'} else label
+    return '"' + label.replace('"', '""') + '"' if label != label.strip() or {*label} & {*',"\r\n'} else label
 
 
 def left_early(record: Record, demonstration: str, arms: Sequence[str]) -> str:

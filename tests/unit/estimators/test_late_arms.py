@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from reference_posterior import exact_posterior
 import unbandit as ub
 from unbandit.errors import Notice, NotIdentifiable, shell_option
 from unbandit.estimators.check import STANDS, beside_doubts
+from unbandit.estimators.diagnostics import table_with
 from unbandit.estimators.posterior import late_arms
 from unbandit.inference.rivals import FOLLOWING, settled_from_the_start
 from unbandit.reporting.sentence import sentence
@@ -130,3 +132,10 @@ def test_a_check_of_a_rule_of_chance_does_not_lift_the_warning_of_a_late_arm_eit
     assert "late-arm" in [each.code for each in answer.warnings]
     assert answer.check.verdict == "fits"
     assert next(each.text for each in answer.notes if each.code == "fits").endswith(STANDS)
+
+
+@pytest.mark.parametrize("label", ["B", "B, large", 'a "B"', "B\nlarge", "B\rlarge", " B", "B\u00a0"])
+def test_a_proposed_line_of_a_table_is_read_as_the_label_that_it_was_made_of(label):
+    line = table_with([(label, 7, None)]).split("`")[3]
+    assert next(csv.reader([line], strict=True)) == [label, "7", ""]
+    assert line.startswith('"') == (label != "B")
