@@ -37,6 +37,7 @@ from unbandit.formatting import counted, joined, json_number, short_numbers
 from unbandit.formatting import number as number_text
 from unbandit.inference.draws import UNSETTLED, evidence_differs, movements
 from unbandit.kernels.simulate_linear import GREEDY, UCB
+from unbandit.log.columns import noun_of
 from unbandit.progress import interruptible
 from unbandit.tables import Finding, as_written_by, read_json, read_notices, read_number, with_draws
 
@@ -414,7 +415,7 @@ def _narrow_prior(prior: float, wider: float, tuning: str) -> Notice:
 def _refuse(log: ContextLog) -> None:
     """Refuse several demonstrations."""
     if len(log) > 1:
-        text = f"the log has {len(log)} demonstrations."
+        text = f"the log has {counted(len(log), noun_of(log.demonstrations))}."
         raise ParameterError(text, parameter="log", count=len(log), remedy="Take one with select.")
 
 

@@ -4,6 +4,7 @@ An allocation that never looked at a reward, uniform or in rotation, leaves coun
 makes them. Read as those of an adaptive rule they would give ordinary gaps, so they are refused.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,9 @@ from unbandit.demonstrators import Demonstrator, EliminationRule, IndexRule
 from unbandit.errors import Notice, NotIdentifiable, option
 from unbandit.estimators.diagnostics import notices_of
 from unbandit.estimators.procedures import Answer, Request
+from unbandit.formatting import counted
 from unbandit.instance import Gaussian
+from unbandit.log.columns import noun_of
 from unbandit.result import BOUNDED, UNSEEN
 
 ERROR = 0.001  # the share of uniform allocations that are taken for adaptive ones
@@ -92,17 +95,18 @@ def refuse_even(request: Request, *, pool: bool = False) -> Marks:
     even = could_be_even(pulls, initial, batch, together=pool)
     if not even.all():
         return np.zeros(len(pulls), np.bool_) if pool else even
-    text = f"{_evenly(pulls)}: such counts do not show which arm is better. {_scatter(pulls, batch)}"
+    evenly = _evenly(pulls, request.log.demonstrations)
+    text = f"{evenly}: such counts do not show which arm is better. {_scatter(pulls, batch)}"
     remedy = "Bring a log with one row per round, or the counts of a longer run of a rule that follows rewards."
     raise NotIdentifiable(text, remedy=remedy)
 
 
-def _evenly(pulls: Counts) -> str:
+def _evenly(pulls: Counts, names: Sequence[str] = ()) -> str:
     """Say how often arms were pulled, and what else than a rule that follows rewards would do that."""
     seen = pulls[pulls > 0]
     low, high = int(seen.min()), int(seen.max())
     often = f"{low:,} times each" if low == high else f"{low:,} to {high:,} times each"
-    several = f" in {len(pulls):,} demonstrations" if len(pulls) > 1 else ""
+    several = f" in {counted(len(pulls), noun_of(names))}" if len(pulls) > 1 else ""
     other = "as when arms are taken in turn" if high - low <= 1 else "as random choices would do"
     return f"The arms were pulled {often}{several}, {other}"
 

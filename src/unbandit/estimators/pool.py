@@ -12,6 +12,8 @@ from scipy.sparse.csgraph import connected_components
 
 from unbandit.errors import Notice
 from unbandit.estimators.procedures import Comparison, Request, intervals
+from unbandit.formatting import counted, plural
+from unbandit.log.columns import noun_of
 from unbandit.result import BEST, BOUNDED, ESTIMATED, UNSEEN
 
 Numbers = NDArray[np.float64]
@@ -88,7 +90,7 @@ def pool(request: Request, found: Comparison) -> Pooled:
     open_still = tops < 0
     times = np.bincount(tops[~open_still], minlength=count)
     leaders = np.flatnonzero(times).tolist()
-    notices = _leaders_differ(leaders, times, arms)
+    notices = _leaders_differ(leaders, times, arms, plural(noun_of(request.log.demonstrations)))
     best = count  # a node of its own stands for the unknown best arm
     if leaders:
         settled = edges(found.gap, below, ~open_still, tops)
@@ -97,7 +99,8 @@ def pool(request: Request, found: Comparison) -> Pooled:
     usable = open_still if best == count else open_still & found.best[:, best]
     left_out = int(open_still.sum() - usable.sum())
     if left_out:
-        notices.append(Notice("left-out", f'{left_out} demonstrations had given up "{arms[best]}" and are left out.'))
+        who, are = counted(left_out, noun_of(request.log.demonstrations)), "is" if left_out == 1 else "are"
+        notices.append(Notice("left-out", f'{who} had given up "{arms[best]}" and {are} left out.'))
     # the points, and what the lower and upper ends of their intervals start from
     starts = (found.gap, below), (ends.low + z * below, below), (ends.high - z * above, above)
     tables = [edges(*start, ~open_still | usable, np.where(open_still, best, tops)) for start in starts]
@@ -137,13 +140,13 @@ def pool(request: Request, found: Comparison) -> Pooled:
     return Pooled(marks, verdict, numbers, deviations(best, 0), notices)
 
 
-def _leaders_differ(leaders: list[int], found: NDArray[np.int64], arms: tuple[str, ...]) -> list[Notice]:
-    """Say if the demonstrations have different best arms; `found` has in how many each arm is the best."""
+def _leaders_differ(leaders: list[int], found: NDArray[np.int64], arms: tuple[str, ...], these: str) -> list[Notice]:
+    """Say if demonstrations have different best arms; `found` has in how many of `these` each arm is the best."""
     if len(leaders) < 2:
         return []
     times = ", ".join(f'"{arms[top]}" in {found[top]}' for top in leaders[:6]) + (", ..." if len(leaders) > 6 else "")
     text = (
-        f"The most-pulled arm is not the same in all demonstrations: {times}. They are pooled all the same, through "
+        f"The most-pulled arm is not the same in all {these}: {times}. They are pooled all the same, through "
         "the arms that they share; the best arm is the one whose pooled mean is largest."
     )
     return [Notice("best-arms-differ", text)]

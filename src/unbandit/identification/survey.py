@@ -40,7 +40,7 @@ from unbandit.estimators.api import estimate
 from unbandit.estimators.arguments import as_log, check_numbers, horizons, one_demonstration, told_availability
 from unbandit.estimators.diagnostics import misread, sorted_rows
 from unbandit.fit import Check, not_checked, with_sigma
-from unbandit.formatting import json_number, short_numbers
+from unbandit.formatting import counted, json_number, short_numbers
 from unbandit.identification.candidates import (
     Candidate,
     CandidateSpec,
@@ -57,6 +57,7 @@ from unbandit.instance import Bernoulli, Noise
 from unbandit.kernels.simulate_linear import GREEDY
 from unbandit.log import ActionLog
 from unbandit.log.availability import Availability, AvailabilityTable
+from unbandit.log.columns import noun_of
 from unbandit.log.rewards import are_binary
 from unbandit.progress import interruptible
 from unbandit.result import Estimate
@@ -449,8 +450,9 @@ def _check_contexts(
         warnings.append(chosen_notice(numbers, part))
     if not any(row.check.verdict == "fits" for row in rows):
         warnings.append(Notice("none-fits", OTHER_CAUSES))
-    learners = f"the first {MOST_LEARNERS} of {len(log):,} demonstrations" if len(log) > MOST_LEARNERS else ""
-    longest, every = int(log.lengths[:MOST_LEARNERS].max()), " of each demonstration" if len(log) > 1 else ""
+    noun = noun_of(log.demonstrations)
+    learners = f"the first {MOST_LEARNERS} of {counted(len(log), noun)}" if len(log) > MOST_LEARNERS else ""
+    longest, every = int(log.lengths[:MOST_LEARNERS].max()), f" of each {noun}" if len(log) > 1 else ""
     rounds = f"the first {MOST_ROUNDS:,} rounds{every}, of up to {longest:,}" if longest > MOST_ROUNDS else ""
     if read := " and ".join(filter(None, (learners, rounds))):
         warnings.append(Notice("checked-in-part", f"Checked in part: {read}."))

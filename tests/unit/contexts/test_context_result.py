@@ -24,6 +24,7 @@ from unbandit.errors import Notice
 from unbandit.estimators.coverage import SimulatedCoverage
 from unbandit.fit import Check, FittedNumber
 from unbandit.identification.survey import CheckedRule
+from unbandit.log.columns import Demonstrations
 from unbandit.progress import Work
 from unbandit.reporting.contexts import _check, _in_simulations, context_report, context_sentence
 
@@ -329,6 +330,18 @@ def test_a_log_that_is_checked_in_part_says_which_part(monkeypatch, learners, ro
     found = ub.check(several_logs([15, 30]), "lin-softmax:temperature=0.3", sigma=SIGMA)
     told = [notice.message for notice in found.warnings if notice.code == "checked-in-part"]
     assert told == ([] if said is None else [f"Checked in part: {said}"])
+
+
+def test_what_is_said_of_several_learners_names_them_as_the_log_does(monkeypatch):
+    log = several_logs([15, 30])
+    log = replace(log, demonstrations=Demonstrations.of(log.demonstrations, "subject"))
+    monkeypatch.setattr("unbandit.identification.survey.MOST_LEARNERS", 1)
+    monkeypatch.setattr("unbandit.identification.survey.MOST_ROUNDS", 12)
+    told = [each.text for each in ub.check(log, "lin-softmax:temperature=0.3", sigma=SIGMA).warnings]
+    said = "the first 1 of 2 subjects and the first 12 rounds of each subject, of up to 15."
+    assert f"Checked in part: {said}" in told
+    with pytest.raises(ub.ParameterError, match="the log has 2 subjects"):
+        ub.context_posterior(log, "lints", sigma=SIGMA)
 
 
 @pytest.mark.parametrize(

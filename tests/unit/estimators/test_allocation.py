@@ -45,7 +45,7 @@ def test_uniform_draws_after_an_opening_are_refused_too():
 
 def test_batches_make_uniform_counts_scatter_more():
     pulls = 10 * np.random.default_rng(2).multinomial(400, np.full(20, 1 / 20))
-    with pytest.raises(NotIdentifiable, match="by lot"):
+    with pytest.raises(NotIdentifiable, match="as random choices would do"):
         estimate(counts_log(pulls), "ucb:alpha=0.25,batch=10", sigma=0.5)
     assert estimate(counts_log(pulls), "ucb:alpha=0.25", sigma=0.5).best  # ten times as much as chance would
 
@@ -79,6 +79,9 @@ def test_of_several_demonstrations_even_ones_have_no_estimate():
     assert result["b", "1"].gap is not None
     with pytest.raises(NotIdentifiable, match="in 2 demonstrations"):
         estimate(ActionLog.from_frame(frame.with_columns(pulls=pl.lit(250)).head(8)), "ucb", sigma=0.5)
+    subjects = frame.with_columns(pulls=pl.lit(250)).rename({"demonstration": "subject"})
+    with pytest.raises(NotIdentifiable, match="250 times each in 3 subjects"):
+        estimate(ActionLog.from_frame(subjects), "ucb", sigma=0.5)
 
 
 def test_demonstrations_of_one_instance_are_judged_together():
@@ -90,7 +93,7 @@ def test_demonstrations_of_one_instance_are_judged_together():
     pooled = estimate(ActionLog.from_frame(frame), rule, sigma=0.5, pool=True)
     assert pooled.best == ("a",)
     uniform = np.random.default_rng(0).multinomial(40, np.full(3, 1 / 3), size=30)
-    with pytest.raises(NotIdentifiable, match="by lot"):
+    with pytest.raises(NotIdentifiable, match="as random choices would do"):
         estimate(
             ActionLog.from_frame(frame.with_columns(pulls=pl.Series(uniform.reshape(-1)))), rule, sigma=0.5, pool=True
         )

@@ -14,11 +14,11 @@ RULE = UCB(alpha=0.25, scale=1.0)
 pytestmark = pytest.mark.filterwarnings("ignore::unbandit.errors.AssumptionWarning")
 
 
-def counted(*records, rule=RULE, **options):
-    frame = {"demonstration": [], "arm": [], "pulls": []}
+def counted(*records, rule=RULE, named="demonstration", **options):
+    frame = {named: [], "arm": [], "pulls": []}
     for which, pulls in enumerate(records):
         for arm, count in pulls.items():
-            frame["demonstration"].append(which)
+            frame[named].append(which)
             frame["arm"].append(arm)
             frame["pulls"].append(count)
     import polars as pl
@@ -97,6 +97,18 @@ def test_elimination_rules_that_have_not_decided_are_pooled_against_the_unknown_
     decided = counted({"A": 40, "B": 36, "C": 4}, {"A": 37, "B": 36, "C": 9}, rule=rule)
     assert decided.best == ("A",)
     assert decided["C"].gap == pytest.approx(30 / 6.5)
+
+
+def test_what_is_said_of_pooled_demonstrations_names_them_as_the_log_does():
+    rule = SAE(alpha=0.25, scale=1.0)
+    first, last, undecided = {"A": 40, "B": 36, "C": 4}, {"A": 36, "B": 4, "C": 40}, {"A": 4, "B": 37, "C": 36}
+    told = {}
+    for records in ((first, last), (first, undecided), (first, first, undecided, undecided)):
+        found = counted(*records, rule=rule, named="subject")
+        told[len(records), records[1] is last] = {each.code: each.message for each in found.warnings}
+    assert "not the same in all subjects" in told[2, True]["best-arms-differ"]
+    assert told[2, False]["left-out"] == '1 subject had given up "A" and is left out.'
+    assert told[4, False]["left-out"] == '2 subjects had given up "A" and are left out.'
 
 
 def test_one_demonstration_is_not_pooled():
