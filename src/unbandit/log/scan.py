@@ -58,7 +58,7 @@ class OrderedReader(Reader):
             self.notices += (Notice("reading", text),)
         self._round_column = RoundColumn(self.name["round"], times) if "round" in self.name else None
         self._begins, self._counted = (np.array(each, np.int64) for each in rounds or ([-1], [0]))
-        not_kept = self._begins, np.zeros_like(self._begins), [], [0, 0]  # by an earlier version
+        not_kept: tuple[Any, ...] = (self._begins, np.zeros_like(self._begins), [], [0, 0])  # by an earlier version
         begins, latest, seen, (count, is_open) = coarse or not_kept
         self._first_times, self._coarse = np.array(begins, np.int64), CoarseTimes(seen, count)
         self._latest_arms, self._is_open = np.array(latest, np.int64), is_open  # whether ties are of several arms
