@@ -122,5 +122,5 @@ def limits_of(kind: Any, name: str) -> tuple[float | None, float | None]:
 def refusal_of(family: RuleFamily, parameter: str | None = None) -> ParameterError:
     """Say that a rule whose numbers are to be fitted cannot be used here."""
     text = f"expected a rule whose numbers are all known; got {family}."
-    remedy = f"Give {family.title} a value: estimate and posterior fit it from a log, and say the rule with it."
+    remedy = f"Give {family.title} a value: `estimate` and `posterior` fit it to a log, and print the rule with it."
     return ParameterError(text, parameter=parameter, value=str(family), remedy=remedy)

@@ -49,7 +49,7 @@ def check_readable(rule: Demonstrator, method: Method, pool: bool) -> None:
     else:
         check_comparable(rule, method)
     if pool:
-        text = "expected without it: demonstrations whose arms arrive late or are withdrawn are not combined."
+        text = "not possible here: demonstrations whose arms arrive late or are withdrawn are not combined."
         raise ParameterError(text, parameter="pool")
 
 
@@ -61,7 +61,7 @@ def is_filtered(rule: Demonstrator, method: Method) -> bool:
 def check_known_mean(anchor: Anchor | None) -> None:
     """Refuse a known best mean for a posterior: the arm that is pulled most may not be the best one."""
     if anchor is not None and anchor.arm is None:
-        text = "expected without it: where arms arrive late or are withdrawn, the arm pulled most may not be the best."
+        text = "not possible here: where arms arrive late or are withdrawn, the arm pulled most may not be the best."
         remedy = f"Give the mean of one arm with {option('anchor')}."
         raise ParameterError(text, parameter="best_mean", value=anchor.value, remedy=remedy)
 

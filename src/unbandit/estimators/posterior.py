@@ -118,9 +118,9 @@ def infer_hidden_request(
     """Infer one demonstration that misses rounds or begins in mid-run."""
     known, rule = request.anchor, request.rule
     if known is not None and known.arm is None:
-        text = "expected without it: the arm seen most often may not be the one pulled most, as the log misses rounds."
+        text = "not possible here: the arm seen most often may not be the one pulled most, as the log misses rounds."
         if isinstance(log, PartialLog):
-            text = "expected without it: the log begins in mid-run, and a posterior takes the mean of one arm by name."
+            text = "not possible here: the log begins in mid-run, and a posterior takes the mean of one arm by name."
         remedy = f"Give the mean of one arm with {option('anchor')}."
         raise ParameterError(text, parameter="best_mean", value=known.value, remedy=remedy)
     assert isinstance(rule, RandomisedRule)
