@@ -120,7 +120,7 @@ def test_what_cannot_carry_a_delay_says_so():
         parse_rule("exp3:delay=5,batch=1000000")
     with pytest.raises(ParameterError, match="delay: expected a number; got 'geometric:5'"):
         parse_rule("exp3:delay=geometric:5")
-    with pytest.raises(NotIdentifiable, match="rewards are late, as of"):
+    with pytest.raises(NotIdentifiable, match="with late rewards, such as"):
         plan(GAUSSIAN, "ucb:alpha=0.25,delay=geometric:5", 0.1)
     with pytest.raises(ParameterError, match="delay: "):
         parse_rule("ucb:delay=-1")
