@@ -12,7 +12,7 @@ import pytest
 import unbandit as ub
 
 MOST_COMPILED = 50  # by the first estimate: to predict decisions, and to simulate the rule
-MOST_MODULES = 39  # an answer, its words, its arguments, rule and check, how it is waited for, and its options; 11 read the log
+MOST_MODULES = 39  # an answer, its words, arguments, rule and check, how it is waited for, its options; 11 read the log
 
 # Counts the modules of ours in which a function is called while no module of ours is being imported. A class body and a
 # module's own code are no function calls; Numba shows its compiled functions as frames without globals.
