@@ -124,3 +124,16 @@ def test_normals_and_words_have_the_cpus_bits(word):
     assert port.normal_on_gpu(np.uint64(word), (far[:, : port.ALL_NEAR], far)) == here
     counters = [np.uint64(each) for each in (word % 2**32, 7, 11, 1, word >> 32, 5)]
     assert port.philox_on_gpu(*counters) == philox(*counters)
+
+
+@pytest.mark.parametrize(
+    ("rule", "loop"),
+    [("ucb1", "rising"), ("ucb1:clock=pulls", "rising"), ("ucb1:batch=3", "index"), ("ucb1:ties=random", "index")],
+)
+def test_bounds_are_used_where_indices_rise_and_nothing_else_matters(rule, loop):
+    from unbandit.demonstrators.base import laid_out
+
+    instance = Instance(np.linspace(1, 0, 3), 0.5)
+    assert parse_rule(rule)._staged(laid_out(instance, 20, 1), 20).loop == loop
+    many = Instance(np.linspace(1, 0, 65), 0.5)
+    assert parse_rule(rule)._staged(laid_out(many, 80, 1), 80).loop == "index"

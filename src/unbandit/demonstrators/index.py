@@ -189,6 +189,10 @@ class RoundIndexRule(IndexRule):
         "round", description="what t counts: the round to be decided, or the pulls made before it (one fewer)"
     )
 
+    def _gpu_loop(self, arms: int) -> tuple[str, tuple[Any, ...]]:
+        loop, options = super()._gpu_loop(arms)
+        return "rising" if loop == "index" and self.uses_round else loop, options
+
     def conventions(self, noise: Noise) -> list[Self]:
         """Return the rule with ties broken at random, with the other clock, and with both."""
         ties = super().conventions(noise)

@@ -117,8 +117,8 @@ class Stage:
         self, bandit: Bandit, parameters: Any, loop: str, options: tuple[Any, ...] = (), *, drawn: bool = False
     ) -> None:
         self.arms, self.horizon = bandit.means.size, int(bandit.horizon)
-        rising = loop == "index" and _rises(options, self.arms)
-        self.bandit, self.loop, self.drawn = bandit, "rising" if rising else loop, drawn
+        loop = "index" if loop == "rising" and not _is_plain(options, self.arms) else loop
+        self.bandit, self.loop, self.drawn = bandit, loop, drawn
         self.formulas, self.parameters = formulas_of(parameters), _numbers(parameters)
         self._options, self._columns = options or (self.horizon,), getattr(options, "columns", 0)
         self._host_parameters = parameters
@@ -252,10 +252,10 @@ class Stage:
         return DeviceCounts(scene.order, pulls, own, of_best, rounds)
 
 
-def _rises(options: Any, arms: int) -> bool:
-    """Return whether a rule's indices rise with the round, and nothing else makes a difference between rounds."""
-    plain = options.initial == options.batch == 1 and options.delay == 0 and not options.random_ties
-    return options.uses_round and plain and arms <= threads.MOST_ARMS_IN_LOCAL_MEMORY
+def _is_plain(options: Any, arms: int) -> bool:
+    """Return whether few arms are pulled once at first, and then one in every round by indices known at once."""
+    at_once = options.initial == options.batch == 1 and options.delay == 0 and not options.random_ties
+    return at_once and arms <= threads.MOST_ARMS_IN_LOCAL_MEMORY
 
 
 def blocks(wanted: int, block: int = THREADS) -> tuple[int, int]:

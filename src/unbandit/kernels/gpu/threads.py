@@ -25,9 +25,9 @@ MOST_ARMS_IN_LOCAL_MEMORY = 64
 
 
 FEWEST_ROUNDS_OF_A_BOUND, ROUNDS_PER_BOUND = 4, 400
-"""For how many rounds a bound is computed ahead: at least so many, and one more for so many rounds before."""
+"""A bound is computed for the next few rounds: for four, and for one more per 400 rounds before."""
 
-ROUNDING, ONE = 1e-9, np.uint64(1)
+ROUNDING, ONE = 1e-9, np.uint64(1)  # by what share a bound is raised, as an index may round differently in each round
 
 
 @inlined
@@ -77,7 +77,7 @@ def by_rising_index(
             actions[arm] = arm
     for t in range(opening, horizon):
         if t >= until:
-            until = t + FEWEST_ROUNDS_OF_A_BOUND + t // ROUNDS_PER_BOUND
+            until = min(t + FEWEST_ROUNDS_OF_A_BOUND + t // ROUNDS_PER_BOUND, horizon)
             for arm in range(arms):
                 later = _known_index(bandit, parameters, totals, counts, arm, until)
                 bounds[arm] = later + ROUNDING * abs(later)
