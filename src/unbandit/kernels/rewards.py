@@ -19,6 +19,7 @@ from numba.extending import intrinsic, overload
 from unbandit.kernels.bandit import REWARDS, Bandit, inverse_of, reward, reward_from_word
 from unbandit.kernels.compile import BORROWING, INLINED, Numbers, Words, borrowing, called, inlined
 from unbandit.kernels.formula import index_value, is_additive
+from unbandit.kernels.rng import MULTIPLIER_0, MULTIPLIER_1, WEYL_0, WEYL_1
 
 WIDTH = 8
 BLOCK = 2 * WIDTH  # a block of the generator serves two pulls
@@ -78,14 +79,14 @@ def _philox_vectors(builder: Any, counters: list[Any], keys: list[Any]) -> tuple
     counter_0, counter_1, counter_2, counter_3 = (builder.and_(counter, low) for counter in counters)
     key_0, key_1 = (builder.and_(key, low) for key in keys)
     for _ in range(10):
-        product_0 = builder.mul(_each(0xD2511F53, kind), counter_0)
-        product_1 = builder.mul(_each(0xCD9E8D57, kind), counter_2)
+        product_0 = builder.mul(_each(int(MULTIPLIER_0), kind), counter_0)
+        product_1 = builder.mul(_each(int(MULTIPLIER_1), kind), counter_2)
         counter_0 = builder.xor(builder.xor(builder.lshr(product_1, shift), counter_1), key_0)
         counter_1 = builder.and_(product_1, low)
         counter_2 = builder.xor(builder.xor(builder.lshr(product_0, shift), counter_3), key_1)
         counter_3 = builder.and_(product_0, low)
-        key_0 = builder.and_(builder.add(key_0, _each(0x9E3779B9, kind)), low)
-        key_1 = builder.and_(builder.add(key_1, _each(0xBB67AE85, kind)), low)
+        key_0 = builder.and_(builder.add(key_0, _each(int(WEYL_0), kind)), low)
+        key_1 = builder.and_(builder.add(key_1, _each(int(WEYL_1), kind)), low)
     first = builder.or_(builder.shl(counter_0, shift), counter_1)
     return first, builder.or_(builder.shl(counter_2, shift), counter_3)
 

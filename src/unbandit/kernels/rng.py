@@ -15,8 +15,8 @@ from unbandit.kernels.compile import Numbers, Words, called, compiled, inlined
 
 Word = np.uint64
 
-_MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-_WEYL_0, _WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+MULTIPLIER_0, MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+WEYL_0, WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _LOW_53 = np.uint64((1 << 53) - 1)
 _ZERO, _ONE, _TWO, _THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
@@ -55,14 +55,14 @@ def philox(
     counter_2, counter_3 = counter_2 & _LOW_32, counter_3 & _LOW_32
     key_0, key_1 = key_0 & _LOW_32, key_1 & _LOW_32
     for _ in range(10):
-        product_0 = _MULTIPLIER_0 * counter_0
-        product_1 = _MULTIPLIER_1 * counter_2
+        product_0 = MULTIPLIER_0 * counter_0
+        product_1 = MULTIPLIER_1 * counter_2
         counter_0 = (product_1 >> _SHIFT_32) ^ counter_1 ^ key_0
         counter_1 = product_1 & _LOW_32
         counter_2 = (product_0 >> _SHIFT_32) ^ counter_3 ^ key_1
         counter_3 = product_0 & _LOW_32
-        key_0 = (key_0 + _WEYL_0) & _LOW_32
-        key_1 = (key_1 + _WEYL_1) & _LOW_32
+        key_0 = (key_0 + WEYL_0) & _LOW_32
+        key_1 = (key_1 + WEYL_1) & _LOW_32
     return (counter_0 << _SHIFT_32) | counter_1, (counter_2 << _SHIFT_32) | counter_3
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from unbandit.kernels import bandit, formula, rng
 from unbandit.kernels.formula import Formula, meaning
-from unbandit.kernels.rng import QUANTILE_TABLE, Word
+from unbandit.kernels.rng import QUANTILE_TABLE, WEYL_0, WEYL_1, Word
 
 Formulas = tuple[tuple[str, Formula], ...]
 """A rule's formulas by the names of their seams (`kernels.formula.meaning`), hashable."""
@@ -102,8 +102,7 @@ def bring_near(near: Any, far: Any, thread: int, threads: int) -> None:
         near[power, row] = far[power, row]
 
 
-_MULTIPLIER_0, _MULTIPLIER_1 = np.uint32(0xD2511F53), np.uint32(0xCD9E8D57)
-_WEYL_0, _WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_MULTIPLIER_0, _MULTIPLIER_1 = np.uint32(rng.MULTIPLIER_0), np.uint32(rng.MULTIPLIER_1)
 _LOW_32, _SHIFT_32 = np.uint64(0xFFFFFFFF), np.uint64(32)
 _TWO, _LOW_53, _UNIT_53 = np.uint64(2), np.uint64((1 << 53) - 1), 2.0**-53
 _EXACT = 0x43300000  # the high word of 2^52, to whose low word a small integer is added exactly
@@ -213,7 +212,7 @@ def philox_on_gpu(
         first = np.uint32(np.uint32(product_1 >> _SHIFT_32) ^ second ^ np.uint32(key_0))
         third = np.uint32(np.uint32(product_0 >> _SHIFT_32) ^ last ^ np.uint32(key_1))
         second, last = np.uint32(product_1 & _LOW_32), np.uint32(product_0 & _LOW_32)
-        key_0, key_1 = (key_0 + _WEYL_0) & _LOW_32, (key_1 + _WEYL_1) & _LOW_32
+        key_0, key_1 = (key_0 + WEYL_0) & _LOW_32, (key_1 + WEYL_1) & _LOW_32
     return (np.uint64(first) << _SHIFT_32) | np.uint64(second), (np.uint64(third) << _SHIFT_32) | np.uint64(last)
 
 

@@ -129,17 +129,17 @@ def merged(formulas: Formulas, arms: int, ties: bool) -> Any:
     return run_all
 
 
-NUMBERS_ALONE, COUNTS_ALONE = 4, 2
-"""How many numbers and counts a thread keeps per arm, before and after a step: the sum of its rewards, its lowest
-index, the level of its last pull, and the one before; its pulls, and those before the level of the last."""
+ROOM_ALONE = 8, 4
+"""How many numbers and counts a thread keeps per arm, half before and half after a step: the sum of its rewards, its
+lowest index, the level of its last pull, and the one before; its pulls, and those before the level of the last."""
 
 
 @lru_cache(maxsize=64)
 def counted_alone(formulas: Formulas) -> Any:
     """Return the kernel that takes a scene, parameters, the guide (`level_guide`) and the horizon.
 
-    It fills three arrays (arms, runs) as `count_by_levels` does, and works in two: (2 NUMBERS_ALONE, arms, threads) and
-    (2 COUNTS_ALONE, arms, threads).
+    It fills three arrays (arms, runs) as `count_by_levels` does, and works in two: (8, arms, threads) and
+    (4, arms, threads).
     """
     meanings = port.meanings_of(formulas)
     index_of, inverse, block, draw, after, choose_level, fill = (
@@ -294,7 +294,7 @@ def counted_alone(formulas: Formulas) -> Any:
     return run_all
 
 
-NUMBERS, COUNTS = 9, 3
+ROOM_IN_A_GROUP = 9, 3
 """How many numbers and counts a group keeps per arm: state, the state before a step, means, levels."""
 
 
@@ -303,7 +303,7 @@ def counted_by_levels(formulas: Formulas, group: int) -> Any:
     """Return the kernel for groups of `group` threads, a power of 2.
 
     It takes a scene, parameters, the guide (`level_guide`), the horizon, three arrays (arms, runs) to fill as
-    `count_by_levels` does, and two arrays to work in: (blocks, NUMBERS, arms) and (blocks, COUNTS, arms).
+    `count_by_levels` does, and two arrays to work in: (blocks, 9, arms) and (blocks, 3, arms).
     """
     meanings = port.meanings_of(formulas)
     index_of, inverse, block, draw, pull, after, choose_level, fill = (

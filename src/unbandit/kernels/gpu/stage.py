@@ -173,7 +173,7 @@ class Stage:
             self._launch(threads.counted_eliminations, scene, runs, pulls, gone)
             return DeviceCounts(scene.order, pulls, gone=gone)
         if self._by_levels:
-            return self._alone(scene, runs) if runs >= MANY_RUNS else self._leveled(scene, runs)
+            return self._leveled(scene, runs)
         actions, pulls = self._played(scene, runs)
         if self.loop == "randomised":
             return DeviceCounts(scene.order, pulls)
@@ -222,33 +222,23 @@ class Stage:
         start = threads.one_per_thread(play, self.formulas, self.arms, self._columns)[blocks(runs)]
         start(scene, self.parameters, self._options, first, second, room, tally)
 
-    def _alone(self, scene: Scene, runs: int) -> DeviceCounts:
-        """Count by levels, with a thread per run."""
-        guide = cuda.to_device(level_guide(self._host_parameters, self.bandit.sample, self.arms, self.horizon))
-        count, size = blocks(runs)
-        at_once = 2 if SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT * (2048 // size)
-        bytes_of_a_thread = self.arms * (16 * simulate_index.NUMBERS_ALONE + 8 * simulate_index.COUNTS_ALONE)
-        count = max(1, min(count, at_once, fitting(bytes_of_a_thread) // size))
-        numbers = cuda.device_array((2 * simulate_index.NUMBERS_ALONE, self.arms, count * size), np.float64)
-        counts = cuda.device_array((2 * simulate_index.COUNTS_ALONE, self.arms, count * size), np.int32)
-        pulls, own, of_best = (self._room(runs, np.int32) for _ in range(3))
-        rounds = cuda.to_device(np.zeros((self.arms, runs), np.int32))
-        start = simulate_index.counted_alone(self.formulas)[count, size]
-        start(scene, self.parameters, guide, self.horizon, pulls, own, of_best, numbers, counts)
-        return DeviceCounts(scene.order, pulls, own, of_best, rounds)
-
     def _leveled(self, scene: Scene, runs: int) -> DeviceCounts:
-        """Count by levels, with a group of threads per run."""
-        group = 4 if SIMULATED else WARP if self.arms < THOUSANDS else SEVERAL_WARPS
+        """Count by levels: each of many runs has a thread, and each of few a group of threads."""
+        alone = runs >= MANY_RUNS
+        few = 4 if SIMULATED else WARP if self.arms < THOUSANDS else SEVERAL_WARPS
+        size, each = (blocks(runs)[1],) * 2 if alone else (few, 1)  # threads of a block, and its runs at a time
+        at_once = 2 if SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT * (2048 // size)
+        rows = simulate_index.ROOM_ALONE if alone else simulate_index.ROOM_IN_A_GROUP
+        count = min(-(-runs // each), at_once, fitting(8 * self.arms * each * sum(rows)))
+        shapes = [(row, self.arms, count * size) if alone else (count, row, self.arms) for row in rows]
+        kinds = np.float64, np.int32 if alone else np.int64
+        room = [cuda.device_array(shape, kind) for shape, kind in zip(shapes, kinds, strict=True)]
         guide = cuda.to_device(level_guide(self._host_parameters, self.bandit.sample, self.arms, self.horizon))
-        at_once = 2 if SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT * (2048 // group)
-        count = min(runs, at_once, fitting(8 * self.arms * (simulate_index.NUMBERS + simulate_index.COUNTS)))
-        numbers = cuda.device_array((count, simulate_index.NUMBERS, self.arms), np.float64)
-        counts = cuda.device_array((count, simulate_index.COUNTS, self.arms), np.int64)
         pulls, own, of_best = (self._room(runs, np.int32) for _ in range(3))
         rounds = cuda.to_device(np.zeros((self.arms, runs), np.int32))
-        start = simulate_index.counted_by_levels(self.formulas, group)[count, group]
-        start(scene, self.parameters, guide, self.horizon, pulls, own, of_best, numbers, counts)
+        play = simulate_index.counted_alone if alone else simulate_index.counted_by_levels
+        start = play(self.formulas, *(() if alone else (size,)))[count, size]
+        start(scene, self.parameters, guide, self.horizon, pulls, own, of_best, *room)
         return DeviceCounts(scene.order, pulls, own, of_best, rounds)
 
 
